@@ -1,0 +1,1 @@
+"""Network blocks that engines share. Knows `ops`, `attention` and `errors`; never `memory`."""
