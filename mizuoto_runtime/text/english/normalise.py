@@ -1,0 +1,142 @@
+"""Written forms that a word list cannot read, rewritten as words: times, dates, money, units, abbreviations, signs.
+
+Plain numbers, years and $, £, € amounts stay: their reading depends on the sentence, and the lexicon reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from .dates import DateReader, read_time
+from .numbers import ordinal
+
+_Action = Callable[[re.Match[str]], str]
+
+_NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
+_MAGNITUDE = r"(?:\s?(hundred|thousand|million|billion|trillion|(?:[kKmMbB]|[mbt]n)\b))"
+_MAGNITUDES = {"k": "thousand", "m": "million", "b": "billion", "mn": "million", "bn": "billion", "tn": "trillion"}
+_ENDS = r"(?!\w|[.\-]\w)"  # nothing of the same expression follows; a full stop may
+_ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_ROMAN = (
+    r"((?=[IVXLC][IVXLCDM]*\b)M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3}))\b(?<=[IVXLCDM])"
+    r"(?![.'’]\w)"  # "Part I'm" and "Chapter C.S." hold no numeral
+)
+_FRACTIONS = ("", "", "half", "third", "quarter", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_INFIX_SIGNS = frozenset("=<>~")  # read only between two things
+_TYPOGRAPHY = {0x2019: "'", 0x2012: "-", 0x2015: "—"}
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(re.escape(w) for w in sorted(words, key=len, reverse=True))
+
+
+def _counted(number: str, forms: Sequence[str]) -> str:
+    """`forms` = singular, plural."""
+    one = number.replace(",", "") in ("1", "1.0", "-1")
+    return f"{number} {forms[0 if one else 1]}"
+
+
+def _magnitude(word: str) -> str:
+    return _MAGNITUDES.get(word.lower(), word)
+
+
+def _roman_value(numeral: str) -> int:
+    values = [_ROMAN_DIGITS[c] for c in numeral] + [0]
+    return sum(-v if v < after else v for v, after in pairwise(values))
+
+
+def _degrees(m: re.Match[str]) -> str:
+    scale = {"C": " Celsius", "F": " Fahrenheit"}.get(m[2] or "", "")
+    return _counted(m[1], ("degree", "degrees")) + scale
+
+
+class Normaliser:
+    """Rewrites one line of text; the tables are those of `normalize.json`."""
+
+    def __init__(self, tables: Mapping[str, Any]):
+        self._tables = tables
+        self._dates = DateReader(tables["months"])
+        # The order matters: whole dates before money and units, months before abbreviations, all before lone signs.
+        steps = [*self._whole_dates(), *self._amounts(), *self._month_dates(), *self._names(), *self._number_signs()]
+        self._steps = [(re.compile(pattern), action) for pattern, action in steps]
+
+    def __call__(self, text: str) -> str:
+        """`text` on one line, with its special forms in words."""
+        text = re.sub(r"\s+", " ", text).strip().translate(_TYPOGRAPHY)
+        for pattern, action in self._steps:
+            text = pattern.sub(action, text)
+        for sign, word in self._tables["symbols"].items():
+            if sign in text:
+                where = rf"(?<=\S) ?{re.escape(sign)} ?(?=\S)" if sign in _INFIX_SIGNS else re.escape(sign)
+                text = re.sub(where, f" {word} " if word else " ", text)
+        text = re.sub(r"\s+", " ", text)
+        return re.sub(r" ([,.;:!?])(?!\d)", r"\1", text).strip()
+
+    def _whole_dates(self) -> list[tuple[str, _Action]]:
+        return [
+            (r"\b(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\s?([AaPp])\.?[Mm]\.?(?![A-Za-z]))?(?!\d)", read_time),
+            (r"\b(\d{4})-(\d{2})-(\d{2})\b", self._dates.iso),
+            (r"\b(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})\b", self._dates.slashed),
+        ]
+
+    def _amounts(self) -> list[tuple[str, _Action]]:
+        cents, units = self._tables["currency"]["¢"], self._tables["units"]
+        return [
+            (rf"([$£€])({_NUMBER}){_MAGNITUDE}", self._large_money),
+            (rf"(?<![\w.])({_NUMBER})\s?¢", lambda m: _counted(m[1], cents)),
+            (rf"(?<![\w])([¥₹₩]|Rs\.?|USD|EUR|GBP)\s?({_NUMBER}){_MAGNITUDE}?", self._money),
+            (rf"(?<![\w.])(-?{_NUMBER})\s?°\s?([CF])?(?![\w])", _degrees),
+            (rf"(?<![\w.])(-?{_NUMBER})\s?({_any_of(units)})(?![\w])", lambda m: _counted(m[1], units[m[2]])),
+        ]
+
+    def _month_dates(self) -> list[tuple[str, _Action]]:
+        months = self._tables["months"]
+        month = _any_of([*months.values(), *(m.capitalize() for m in months), "Sept"])
+        return [
+            (rf"\b({month})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?![\d:%])(,? \d{{4}}\b)?", self._dates.month_day),
+            (rf"\b(?:the )?(\d{{1,2}}) (?:of )?({month})\b\.?", self._dates.day_month),
+        ]
+
+    def _names(self) -> list[tuple[str, _Action]]:
+        titles = self._tables["titles"]
+        cardinals, ordinals = _any_of(self._tables["roman_cardinal"]), _any_of(self._tables["roman_ordinal"])
+        return [
+            (rf"\b({_any_of(titles)})\.? (?=[A-Z])", lambda m: titles[m[1]] + " "),
+            (rf"(?<![\w.])({_any_of(self._tables['abbreviations'])})(?![\w])", self._abbreviation),
+            (r"\b(No|Nos)\. ?(?=\d)", lambda m: "Number " if m[1] == "No" else "Numbers "),
+            (r"(?<![\w&])#(?=\d)", lambda m: "number "),
+            (rf"\b({cardinals}) {_ROMAN}", lambda m: f"{m[1]} {_roman_value(m[2])}"),
+            (rf"\b({ordinals}) {_ROMAN}", lambda m: f"{m[1]} the {ordinal(_roman_value(m[2]))}"),
+        ]
+
+    def _number_signs(self) -> list[tuple[str, _Action]]:
+        return [
+            (rf"(?<![\w.\-])(?:\d{{3}}-)?\d{{3}}-\d{{4}}{_ENDS}", lambda m: " ".join(m[0].replace("-", ", "))),
+            (rf"(?<![\w./])24/7{_ENDS}", lambda m: "twenty-four seven"),
+            (rf"(?<![\w./])(\d{{1,2}})/(\d{{1,2}})(?!/){_ENDS}", self._fraction),
+            (rf"(?<![\w.\-])(\d{{1,4}})\s?[-–]\s?(\d{{1,4}})(?!%){_ENDS}", lambda m: f"{m[1]} to {m[2]}"),
+            (r"(?<![\w+])\+(?=\d)", lambda m: "plus "),
+            (r"\s-{2,3}\s|(?<=\w)-{2,3}(?=\w)", lambda m: " — "),  # a typewritten dash is a pause
+        ]
+
+    def _large_money(self, m: re.Match[str]) -> str:
+        return f"{m[2]} {_magnitude(m[3])} {self._tables['currency'][m[1]][1]}"
+
+    def _money(self, m: re.Match[str]) -> str:
+        forms = self._tables["currency"][m[1].rstrip(".")]
+        return f"{m[2]} {_magnitude(m[3])} {forms[1]}" if m[3] else _counted(m[2], forms)
+
+    def _abbreviation(self, m: re.Match[str]) -> str:
+        ends_text = m.end() == len(m.string) and m[1].endswith(".")  # its point also ended the sentence
+        return str(self._tables["abbreviations"][m[1]]) + ("." if ends_text else "")
+
+    def _fraction(self, m: re.Match[str]) -> str:
+        top, bottom = int(m[1]), int(m[2])
+        if 0 < top < bottom <= 10:
+            if bottom == 2:
+                return "one half"
+            return f"{top} {_FRACTIONS[bottom]}{'' if top == 1 else 's'}"
+        return self._dates.date("", top, bottom) or f"{top} slash {bottom}"
