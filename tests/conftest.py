@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def _import_checkout_as(name: str) -> None:
-    # The root must not enter sys.path: ComfyUI has a top-level module `nodes`, which our folder of that name would shadow.
+    # The root must not enter sys.path: our folder `nodes` would shadow ComfyUI's module of that name.
     spec = importlib.util.spec_from_file_location(name, ROOT / "__init__.py", submodule_search_locations=[str(ROOT)])
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

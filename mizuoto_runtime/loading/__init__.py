@@ -1,0 +1,1 @@
+"""Checkpoints into modules: files, key maps, strictness."""

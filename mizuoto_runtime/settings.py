@@ -1,0 +1,76 @@
+"""The pack's settings as one frozen value, read from `MIZUOTO_*` environment variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from .errors import InvalidRequest
+
+VRAM_MODES = ("host", "auto", "high", "shared", "low", "none")
+_RANGES: dict[str, tuple[int, int]] = {
+    "vram_reserve_mb": (0, 1 << 20),
+    "vram_limit_mb": (0, 1 << 24),
+    "oom_retries": (0, 2),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user may set for the whole process.
+
+    Attributes:
+        vram_mode: How models are placed; "host" follows ComfyUI's own state. Never changes results.
+        vram_reserve_mb: Device memory left alone; -1 leaves it to the host.
+        vram_limit_mb: Device memory this process may hold in all; 0 is no limit.
+        oom_retries: How often a phase that ran out of memory is rerun exactly, 0 to 2.
+        oom_fallback: Whether a phase may fall back to its slower, slightly different form after the retries.
+    """
+
+    vram_mode: str = "host"
+    vram_reserve_mb: int = -1
+    vram_limit_mb: int = 0
+    oom_retries: int = 2
+    oom_fallback: bool = False
+
+    def __post_init__(self) -> None:
+        if self.vram_mode not in VRAM_MODES:
+            raise InvalidRequest(
+                f'Setting vram_mode (MIZUOTO_VRAM_MODE) is "{self.vram_mode}"; use one of {", ".join(VRAM_MODES)}.'
+            )
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if not (low <= value <= high or (name == "vram_reserve_mb" and value == -1)):
+                raise InvalidRequest(
+                    f"Setting {name} (MIZUOTO_{name.upper()}) is {value}; its range is {low} to {high}."
+                )
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Settings with every `MIZUOTO_<NAME>` variable applied over the defaults.
+
+        Raises:
+            InvalidRequest: A value is not of the setting's type or out of its range; the text names the variable.
+        """
+        environment = os.environ if environment is None else environment
+        values: dict[str, object] = {}
+        for field in fields(cls):
+            text = environment.get(f"MIZUOTO_{field.name.upper()}")
+            if text is not None:
+                values[field.name] = _parse(field.name, field.default, text)
+        return cls(**values)  # type: ignore[arg-type]
+
+
+def _parse(name: str, default: object, text: str) -> object:
+    variable = f"MIZUOTO_{name.upper()}"
+    if isinstance(default, bool):
+        if text.lower() not in ("0", "1", "true", "false"):
+            raise InvalidRequest(f'{variable} is "{text}"; use 0 or 1.')
+        return text.lower() in ("1", "true")
+    if isinstance(default, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise InvalidRequest(f'{variable} is "{text}"; use a whole number.') from None
+    return text

@@ -1,0 +1,68 @@
+from dataclasses import FrozenInstanceError, fields
+
+import pytest
+from mizuoto.mizuoto_runtime.errors import InvalidRequest
+from mizuoto.mizuoto_runtime.settings import VRAM_MODES, Settings
+
+
+def test_defaults():
+    assert Settings.from_environment({}) == Settings()
+    assert Settings() == Settings("host", -1, 0, 2, False)
+
+
+def test_frozen():
+    with pytest.raises(FrozenInstanceError):
+        Settings().oom_retries = 1
+
+
+def test_every_setting_has_a_variable():
+    environment = {
+        "MIZUOTO_VRAM_MODE": "low",
+        "MIZUOTO_VRAM_RESERVE_MB": "0",
+        "MIZUOTO_VRAM_LIMIT_MB": "4096",
+        "MIZUOTO_OOM_RETRIES": "1",
+        "MIZUOTO_OOM_FALLBACK": "1",
+        "MIZUOTO_OF_A_NEWER_VERSION": "x",
+        "OOM_RETRIES": "0",
+    }
+    settings = Settings.from_environment(environment)
+    assert settings == Settings("low", 0, 4096, 1, True)
+    assert all(getattr(settings, field.name) != field.default for field in fields(Settings))
+
+
+def test_the_process_environment_is_the_default(monkeypatch):
+    monkeypatch.setenv("MIZUOTO_OOM_RETRIES", "0")
+    assert Settings.from_environment().oom_retries == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0", False), ("1", True), ("true", True), ("True", True), ("FALSE", False)]
+)
+def test_switches(text, value):
+    assert Settings.from_environment({"MIZUOTO_OOM_FALLBACK": text}).oom_fallback is value
+
+
+@pytest.mark.parametrize("mode", VRAM_MODES)
+def test_modes(mode):
+    assert Settings(vram_mode=mode).vram_mode == mode
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "advice"),
+    [
+        ("MIZUOTO_VRAM_MODE", "turbo", "use one of host, auto, high, shared, low, none"),
+        ("MIZUOTO_VRAM_RESERVE_MB", "-2", "its range is 0 to"),
+        ("MIZUOTO_VRAM_LIMIT_MB", "-1", "its range is 0 to"),
+        ("MIZUOTO_VRAM_LIMIT_MB", "4 GB", "use a whole number"),
+        ("MIZUOTO_VRAM_LIMIT_MB", "", "use a whole number"),
+        ("MIZUOTO_OOM_RETRIES", "3", "its range is 0 to 2"),
+        ("MIZUOTO_OOM_RETRIES", "1.5", "use a whole number"),
+        ("MIZUOTO_OOM_FALLBACK", "yes", "use 0 or 1"),
+    ],
+)
+def test_refusals_name_the_variable_and_the_way_out(variable, text, advice):
+    with pytest.raises(InvalidRequest) as caught:
+        Settings.from_environment({variable: text})
+    assert variable in str(caught.value)
+    assert advice in str(caught.value)
+    assert text in str(caught.value)
