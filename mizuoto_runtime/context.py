@@ -1,0 +1,204 @@
+"""One request: its seed and generators, its cancel switch, its phases on the device and its report (S047, M02)."""
+
+from __future__ import annotations
+
+import copy
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar
+
+import torch
+
+from .device import DeviceService
+from .errors import Cancelled, InvalidRequest, OperationTimeout
+from .memory.handle import ModelHandle
+from .memory.host import MemoryHost
+from .memory.retry import run_exact
+from .report import RunReport
+from .settings import Settings
+
+T = TypeVar("T")
+MAX_SEED = 2**64 - 1
+GB = 1 << 30
+
+
+def _nothing(*_: object) -> None:
+    """The default hook."""
+
+
+class RequestContext:
+    """Passed to every engine call.
+
+    Args:
+        memory: Who owns the devices.
+        devices: How tensors get there.
+        settings: `oom_retries` and `oom_fallback` are read from it.
+        seed: 0 to 2**64 - 1; the only source of randomness.
+        on_progress: Called with (fraction done 0..1, what is going on).
+        on_check: Called at every `check_cancel`; may raise the host's own interruption.
+        timeout_s: From now; after it `check_cancel` raises.
+
+    Raises:
+        InvalidRequest: The seed is out of range.
+    """
+
+    def __init__(
+        self,
+        memory: MemoryHost,
+        devices: DeviceService,
+        settings: Settings,
+        seed: int,
+        on_progress: Callable[[float, str], None] = _nothing,
+        on_check: Callable[[], None] = _nothing,
+        timeout_s: float | None = None,
+    ) -> None:
+        self.memory = memory
+        self.devices = devices
+        self.settings = settings
+        self.report = RunReport(run_id=uuid.uuid4().hex, seed=seed)
+        self.cancelled = threading.Event()
+        self.progress = on_progress
+        self._on_check = on_check
+        self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        self._seed(seed)
+
+    def _seed(self, seed: int) -> None:
+        if not 0 <= seed <= MAX_SEED:
+            raise InvalidRequest(f"Seed {seed} is out of range; use 0 to {MAX_SEED}.")
+        self.seed = seed
+        self.rng = random.Random(seed)
+        self._generators: dict[torch.device, torch.Generator] = {}
+
+    def seeded(self, seed: int) -> RequestContext:
+        """This request with fresh generators from another seed: same report, same cancel switch."""
+        other = copy.copy(self)
+        other._seed(seed)
+        return other
+
+    def generator_for(self, device: torch.device) -> torch.Generator:
+        """The request's generator on `device`, made at first use.
+
+        It draws what torch's own would after `manual_seed(seed)` (S053).
+        """
+        device = self.devices.compute_device(device)
+        if device not in self._generators:
+            self._generators[device] = torch.Generator(device).manual_seed(self.seed)
+        return self._generators[device]
+
+    def check_cancel(self) -> None:
+        """Call once a token, step or unit.
+
+        Raises:
+            Cancelled: `cancelled` is set; or whatever the host raises to interrupt.
+            OperationTimeout: The deadline has passed.
+        """
+        self._on_check()
+        if self.cancelled.is_set():
+            raise Cancelled("The request was cancelled.")
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            raise OperationTimeout("The request took longer than its time limit; raise the limit or shorten the text.")
+
+    @contextmanager
+    def use(self, phase: str, handles: Sequence[ModelHandle], working_bytes: int = 0) -> Iterator[None]:
+        """A phase in which `handles` are ready on their devices and cannot be evicted (S101).
+
+        For blocks that yield audio or consume generators; they are not retried, so `working_bytes` must be an upper
+        bound. Inference mode is the caller's to set: around a `yield` it would reach whoever takes what is yielded.
+        """
+        self.check_cancel()
+        with ExitStack() as stack:
+            for handle in handles:
+                stack.enter_context(handle.held())
+            with self.report.timed("place"):
+                self.memory.place(handles, working_bytes)
+            for handle in handles:
+                self.report.note_memory(handle.name, handle.size_bytes, handle.loaded_bytes)
+            stack.enter_context(self.report.timed(phase))
+            yield
+
+    def run(
+        self,
+        phase: str,
+        handles: Sequence[ModelHandle],
+        fn: Callable[[], T],
+        working_bytes: int = 0,
+        generators: Sequence[torch.Generator] = (),
+        fallback: tuple[str, Callable[[], T]] | None = None,
+    ) -> T:
+        """The result of `fn`, whose only effect is its return value, with exact retry when memory runs out (S102).
+
+        Args:
+            phase: Name in timings and messages.
+            handles: What `fn` uses.
+            fn: May draw from the request's generators.
+            working_bytes: Estimate of activations and caches.
+            generators: Further generators that `fn` draws from.
+            fallback: (what it is, function) used after the retries if the setting `oom_fallback` is on.
+
+        Raises:
+            OutOfDeviceMemory: No attempt succeeded.
+        """
+        restore = self._restorer(generators)
+
+        def attempt(function: Callable[[], T] = fn) -> T:
+            with self.use(phase, handles, working_bytes), torch.inference_mode():
+                return function()
+
+        def make_room() -> None:
+            for device in {handle.load_device for handle in handles}:
+                self.memory.make_room(device, keep=handles)
+            restore()
+
+        result, retries, failure = run_exact(attempt, make_room, self.settings.oom_retries)
+        if retries:
+            self.report.applied["oom_retries"] = self.report.applied.get("oom_retries", 0) + retries
+        if not failure:
+            if retries:
+                self.report.warn("oom_retry", f"{phase}: device memory ran out; rerun with the same result.")
+            return result  # type: ignore[return-value]
+        if fallback is not None and self.settings.oom_fallback:
+            what, function = fallback
+            result, _, failure = run_exact(lambda: attempt(function), make_room, 0)
+            if not failure:
+                self.report.applied.setdefault("fallbacks", []).append(what)
+                self.report.warn("fallback", f"{phase}: used {what} because device memory ran out.")
+                return result  # type: ignore[return-value]
+        raise self._out_of_memory(phase, handles, working_bytes, failure)
+
+    def _restorer(self, generators: Sequence[torch.Generator]) -> Callable[[], None]:
+        """A function that puts every generator of the request back to where it is now (S156)."""
+        known = dict(self._generators)
+        states = [(generator, generator.get_state()) for generator in (*known.values(), *generators)]
+        rng_state = self.rng.getstate()
+
+        def restore() -> None:
+            for generator, state in states:
+                generator.set_state(state)
+            self._generators = dict(known)  # one made by the failed attempt starts afresh
+            self.rng.setstate(rng_state)
+
+        return restore
+
+    def _out_of_memory(self, phase: str, handles: Sequence[ModelHandle], working_bytes: int, failure: str) -> Exception:
+        device = next((handle.load_device for handle in handles), torch.device("cpu"))
+        there = [handle for handle in handles if handle.load_device == device]
+        free, total = self.devices.memory(device)
+        free += sum(handle.loaded_bytes for handle in there if handle.is_managed)
+        least = sum(handle.minimum_bytes for handle in there)
+        message = (
+            f'"{", ".join(handle.name for handle in handles)}" needs {(least + working_bytes) / GB:.2f} GB on {device} '
+            f"({least / GB:.2f} weights + {working_bytes / GB:.2f} working memory) and can have "
+            f"{free / GB:.2f} of {total / GB:.2f} GB. Close other programs that use this device, shorten the text, "
+            "or set the loader's device to cpu."
+        )
+        detail = {
+            "reason": "out_of_memory",
+            "phase": phase,
+            "device": str(device),
+            "needed_bytes": least + working_bytes,
+        }
+        return self.memory.out_of_memory(message, {**detail, "free_bytes": free, "error": failure})

@@ -1,0 +1,64 @@
+"""What happened in one request, as data: the `report` output of every node that computes (SPEC 7.1)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+SCHEMA_VERSION = "1.0"
+MB = 1 << 20
+
+
+@dataclass
+class RunReport:
+    """Everything worth knowing about one request; readers ignore fields they do not know."""
+
+    run_id: str
+    task: str = ""
+    engine: str = ""
+    model: str = ""
+    device: str = ""
+    dtype: str = ""
+    seed: int = 0
+    params: dict[str, Any] = field(default_factory=dict)
+    segments: int = 0
+    audio_seconds: float = 0.0
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    memory: dict[str, dict[str, float]] = field(default_factory=dict)
+    applied: dict[str, Any] = field(default_factory=dict)
+    warnings: list[dict[str, str]] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    schema_version: str = SCHEMA_VERSION
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Add the block's wall time to `timings_ms[phase]`."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings_ms[phase] = self.timings_ms.get(phase, 0.0) + (time.perf_counter() - start) * 1e3
+
+    def warn(self, code: str, text: str) -> None:
+        """Note something the user should see once; repeats of the same code and text are dropped."""
+        entry = {"code": code, "text": text}
+        if entry not in self.warnings:
+            self.warnings.append(entry)
+
+    def note_memory(self, name: str, size_bytes: int, loaded_bytes: int) -> None:
+        """Record where a component's weights were when its phase ran."""
+        self.memory[name] = {"size_mb": round(size_bytes / MB, 2), "loaded_mb": round(loaded_bytes / MB, 2)}
+
+    def to_json(self) -> str:
+        """JSON, one line a field, with the real-time factor added where there is audio."""
+        data = dict(vars(self))
+        data["timings_ms"] = {phase: round(ms, 2) for phase, ms in self.timings_ms.items()}
+        if self.audio_seconds and "total" in self.timings_ms:
+            data["rtf"] = round(self.timings_ms["total"] / 1e3 / self.audio_seconds, 4)
+        # json's own indentation runs in Python and would cost more than the node around it.
+        lines = (f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in data.items())
+        return "{\n" + ",\n".join(lines) + "\n}"

@@ -1,0 +1,176 @@
+"""The process's models: what is loaded, for whom, and how to let go of it (S005, S091)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+import torch
+from torch import nn
+
+from .context import RequestContext
+from .device import DeviceService
+from .memory.handle import ModelHandle
+from .memory.host import MemoryHost
+from .memory.manager import MemoryManager
+from .memory.plan import Kind
+from .memory.policy import VramPolicy
+from .settings import Settings
+
+
+class HasHandles(Protocol):
+    """All the runtime knows of a loaded engine."""
+
+    @property
+    def handles(self) -> Sequence[ModelHandle]:
+        """Everything that has weights."""
+        ...
+
+
+class Model:
+    """One loaded model as a graph passes it on; owns the engine and, through it, handles and weights.
+
+    After `drop` the weights are gone from the device and from host memory; the next use of `engine` loads them again,
+    so a workflow that holds on to the model keeps working.
+    """
+
+    def __init__(self, name: str, load: Callable[[], HasHandles]) -> None:
+        self.name = name
+        self.lock = threading.RLock()  # one request at a time (S194)
+        self._load = load
+        self._engine: HasHandles | None = None
+
+    @property
+    def engine(self) -> Any:
+        """The loaded engine, loaded outside inference mode (S061); raises what its loader raises."""
+        with self.lock:
+            if self._engine is None:
+                with torch.inference_mode(False):
+                    self._engine = self._load()
+            return self._engine
+
+    @property
+    def handles(self) -> tuple[ModelHandle, ...]:
+        """The handles of the loaded engine; none while it is dropped."""
+        engine = self._engine
+        return () if engine is None else tuple(engine.handles)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is at work on it right now."""
+        with self.idle() as is_idle:
+            return not is_idle
+
+    def drop(self) -> int:
+        """Let go of the engine unless it is busy; returns the bytes of weights freed anywhere."""
+        with self.idle() as is_idle:
+            if not is_idle:
+                return 0
+            freed = sum(handle.host_bytes + handle.loaded_bytes * handle.is_managed for handle in self.handles)
+            self._engine = None
+            return freed
+
+    @contextmanager
+    def idle(self) -> Iterator[bool]:
+        """Whether no request is at work, which stays so inside the block; never waits."""
+        if not self.lock.acquire(blocking=False):  # another thread's request
+            yield False
+            return
+        try:
+            yield not any(handle.is_busy for handle in self.handles)
+        finally:
+            self.lock.release()
+
+
+class Runtime:
+    """One per process, built at the first model load (S005).
+
+    Args:
+        settings: Default: from the environment.
+        devices: Default: the machine's own.
+        memory: Default: the stand-alone manager.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        devices: DeviceService | None = None,
+        memory: MemoryHost | None = None,
+    ) -> None:
+        self.settings = settings or Settings.from_environment()
+        self.devices = devices or DeviceService()
+        self.memory: MemoryHost = memory or MemoryManager(self.devices, self.settings)
+        self._models: WeakValueDictionary[Hashable, Model] = WeakValueDictionary()
+
+    def context(self, seed: int = 0, **hooks: Any) -> RequestContext:
+        """A new request; `hooks` are `RequestContext`'s on_progress, on_check and timeout_s."""
+        return RequestContext(self.memory, self.devices, self.settings, seed, **hooks)
+
+    def handle(
+        self,
+        name: str,
+        module: nn.Module,
+        device: torch.device,
+        kind: Kind = "oneshot",
+        marks: Mapping[nn.Module, str] | None = None,
+    ) -> ModelHandle:
+        """A handle for `module`, in evaluation mode, known to the memory host. Engines make theirs through this."""
+        policy = VramPolicy.of(self.settings, self.memory.vram_mode())
+        handle = ModelHandle(name, module.eval(), device, self.devices, kind, marks, policy.keeps_host_copies)
+        self.memory.register(handle)
+        return handle
+
+    def model(self, key: Hashable, name: str, load: Callable[[], HasHandles]) -> Model:
+        """The model of `key` if somebody still holds it, else a new one; it is only referenced weakly here."""
+        model = self._models.get(key)
+        if model is None:
+            model = self._models[key] = Model(name, load)
+        return model
+
+    def models(self) -> list[Model]:
+        """Every model that somebody holds."""
+        return list(self._models.values())
+
+    def release(self, name: str | None = None) -> int:
+        """Drop the weights of all idle models, or of those called `name`; returns the bytes freed."""
+        freed = 0
+        for model in self.models():
+            if name in (None, model.name):
+                with model.idle() as is_idle:
+                    if is_idle:
+                        freed += sum(self.memory.release(handle) for handle in model.handles) + model.drop()
+        return freed
+
+    def describe(self) -> dict[str, Any]:
+        """What is loaded, as JSON-ready data (S169)."""
+        return {
+            "models": [{"name": model.name, "busy": model.is_busy, **_bytes_of(model)} for model in self.models()],
+            "devices": [
+                {
+                    "name": str(device),
+                    **dict(zip(("free_bytes", "total_bytes"), self.devices.memory(device), strict=True)),
+                }
+                for device in self.devices.available()
+            ],
+            "vram_mode": VramPolicy.of(self.settings, self.memory.vram_mode()).mode,
+        }
+
+
+def _bytes_of(model: Model) -> dict[str, Any]:
+    components: list[dict[str, Any]] = [
+        {
+            "name": handle.name,
+            "device": str(handle.load_device),
+            "size_bytes": handle.size_bytes,
+            "loaded_bytes": handle.loaded_bytes,
+            "host_bytes": handle.host_bytes,
+        }
+        for handle in model.handles
+    ]
+    sums = {
+        key: sum(component[key] for component in components) for key in ("size_bytes", "loaded_bytes", "host_bytes")
+    }
+    return {**sums, "components": components}

@@ -1,0 +1,250 @@
+import gc
+
+import pytest
+import torch
+from mizuoto.mizuoto_runtime.device import CPU, DeviceService
+from mizuoto.mizuoto_runtime.memory.handle import ModelHandle
+from mizuoto.mizuoto_runtime.simulate import SimulatedOutOfMemory
+from mizuoto.tests.mizuoto_runtime.memory import zoo
+from mizuoto.tests.mizuoto_runtime.memory.zoo import UNIT, ZOO, Chain, handle_on, linear, simulated
+from torch import nn
+
+ROOMY = 64 << 20
+
+
+@pytest.fixture(params=[True, False], ids=["strict", "lenient"])
+def strict(request):
+    return request.param
+
+
+def used(devices, device):
+    return devices.simulated[device].used_bytes
+
+
+@pytest.mark.parametrize("species", ZOO)
+@pytest.mark.parametrize("keeps_host_copies", [True, False])
+def test_same_output_after_every_move(species, strict, keeps_host_copies):
+    module, hidden = zoo.built(species), zoo.example()
+    with torch.inference_mode():
+        expected = module(hidden)
+    devices, device = simulated(ROOMY, strict)
+    handle = handle_on(devices, module, keeps_host_copies=keeps_host_copies)
+    size = handle.size_bytes
+    assert (handle.loaded_bytes, used(devices, device)) == (0, 0)
+    for _ in range(2):
+        assert handle.place() == size
+        assert handle.loaded_bytes == used(devices, device) == size
+        assert handle.is_ready
+        with torch.inference_mode():
+            assert torch.equal(module(hidden), expected)
+        assert handle.release() == size
+        assert (handle.loaded_bytes, used(devices, device)) == (0, 0)
+    assert devices.simulated[device].peak_bytes == size
+
+
+@pytest.mark.parametrize("species", [name for name in ZOO if name not in ("weightless",)])
+def test_weights_that_are_not_on_a_strict_device_are_unusable(species):  # S175
+    module = zoo.built(species)
+    handle = handle_on(simulated(ROOMY)[0], module)
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        _ = module(zoo.example()).sum().item()
+    handle.place(handle.size_bytes - 1)
+    assert not handle.is_ready or not handle.layout.units
+    if handle.layout.units:
+        last = handle.layout.units[-1].weights[0]
+        assert last.tensor.is_meta
+
+
+def test_a_lenient_device_leaves_weights_usable():
+    module, hidden = zoo.built("chain"), zoo.example()
+    expected = module(hidden)
+    handle = handle_on(simulated(ROOMY, strict=False)[0], module)
+    assert torch.equal(module(hidden), expected)
+    handle.place(handle.layout.fixed_bytes + UNIT)
+    assert torch.equal(module(hidden), expected)
+
+
+def test_places_unit_by_unit_and_releases_in_reverse(strict):  # S150
+    devices, device = simulated(ROOMY, strict)
+    handle = handle_on(devices, zoo.chain(3))
+    fixed = handle.layout.fixed_bytes
+
+    def placed():
+        return [unit.name for unit in handle._placed]
+
+    assert handle.place(fixed - 1) == 0
+    assert handle.place(fixed + UNIT - 1) == fixed
+    assert handle.place(UNIT) == UNIT
+    assert placed() == ["layers.0"]
+    assert handle.place(2 * UNIT) == 2 * UNIT
+    assert placed() == ["layers.0", "layers.1", "layers.2"]
+    assert handle.release(1) == UNIT  # at least what was asked
+    assert placed() == ["layers.0", "layers.1"]
+    assert handle.release(UNIT + 1) == 2 * UNIT
+    assert placed() == []
+    assert used(devices, device) == handle.loaded_bytes == fixed
+    assert handle.release(1) == fixed
+
+
+@pytest.mark.parametrize("num_bytes", [0, -5, 0.1])
+def test_odd_amounts(num_bytes):
+    handle = handle_on(simulated(ROOMY)[0], zoo.chain(2))
+    assert handle.place(num_bytes) == 0
+    handle.place()
+    assert handle.place(num_bytes) == 0
+    assert handle.release(num_bytes) == (UNIT if num_bytes > 0 else 0)
+
+
+def test_moves_are_idempotent(strict):
+    devices, device = simulated(ROOMY, strict)
+    handle = handle_on(devices, zoo.chain(2))
+    assert handle.release() == 0
+    handle.place()
+    assert handle.place() == 0
+    assert used(devices, device) == handle.size_bytes
+    handle.release()
+    assert handle.release() == 0
+    assert used(devices, device) == 0
+
+
+def test_hot_units_come_first_and_large_ones_next():  # S118
+    module = Chain([linear(), nn.Sequential(linear(), linear()), linear()])
+    order = {}
+    for kind in ("oneshot", "sequence"):
+        handle = handle_on(simulated(ROOMY)[0], module, kind=kind, marks={module.layers[2]: "hot"})
+        handle.place()
+        order[kind] = [unit.name[-1] for unit in handle._placed]
+        handle.release()
+        module = Chain([linear(), nn.Sequential(linear(), linear()), linear()])
+    assert order == {"oneshot": ["2", "1", "0"], "sequence": ["2", "0", "1"]}
+
+
+def test_out_of_memory_in_the_middle_keeps_what_arrived(strict):
+    module, hidden = zoo.chain(3), zoo.example()
+    expected = module(hidden)
+    devices, device = simulated(ROOMY, strict)
+    handle = handle_on(devices, module)
+    fixed = handle.layout.fixed_bytes
+    devices.simulated[device].total_bytes = fixed + 2 * UNIT + UNIT // 2
+    with pytest.raises(SimulatedOutOfMemory):
+        handle.place()
+    assert handle.loaded_bytes == used(devices, device) == fixed + 2 * UNIT
+    assert not handle.is_ready
+    devices.simulated[device].total_bytes = ROOMY
+    assert handle.place() == UNIT
+    assert torch.equal(module(hidden), expected)
+
+
+def test_a_unit_that_arrives_in_part_is_not_there_at_all(strict):
+    devices, device = simulated(ROOMY, strict)
+    handle = handle_on(devices, zoo.built("nested"))
+    handle.place(handle.layout.fixed_bytes)
+    before = used(devices, device)
+    devices.simulated[device].total_bytes = before + UNIT + 1  # the first of the unit's two weights fits
+    tensors = [weight.tensor.data_ptr() for weight in handle.layout.units[0].weights]
+    with pytest.raises(SimulatedOutOfMemory):
+        handle.place()
+    assert used(devices, device) == handle.loaded_bytes == before
+    assert [weight.tensor.data_ptr() for weight in handle.layout.units[0].weights] == tensors
+
+
+def test_host_copies_make_leaving_free_and_cost_memory():  # S141
+    def parameters_of(module):
+        return {name: parameter.data_ptr() for name, parameter in module.named_parameters()}
+
+    for keeps in (True, False):
+        module = zoo.chain(2)
+        original = parameters_of(module)
+        handle = handle_on(simulated(ROOMY, strict=False)[0], module, keeps_host_copies=keeps)
+        assert handle.host_bytes == handle.size_bytes
+        handle.place()
+        assert parameters_of(module) != original
+        assert handle.host_bytes == (handle.size_bytes if keeps else 0)
+        handle.release()
+        assert (parameters_of(module) == original) == keeps
+        assert handle.host_bytes == handle.size_bytes
+
+
+def test_buffers_come_back_changed(strict):  # S142
+    module = zoo.built("not_streamable")
+    handle = handle_on(simulated(ROOMY, strict)[0], module)
+    handle.place()
+    module.layers[0].table.fill_(3.0)
+    handle.release()
+    handle.place()
+    assert torch.equal(module.layers[0].table, torch.full_like(module.layers[0].table, 3.0))
+
+
+@pytest.mark.parametrize("species", ["chain", "not_streamable", "tied"])
+def test_weights_never_become_inference_tensors(species, strict):
+    module = zoo.built(species)
+    handle = handle_on(simulated(ROOMY, strict)[0], module)
+    with torch.inference_mode():
+        handle.place()
+        module(zoo.example())
+        assert not any(tensor.is_inference() for tensor in (*module.parameters(), *module.buffers()))
+        handle.release(UNIT)
+        handle.place()
+        handle.release()
+    assert not any(tensor.is_inference() for tensor in (*module.parameters(), *module.buffers()))
+    handle.place()
+    with torch.no_grad():
+        module.get_parameter(next(name for name, _ in module.named_parameters())).add_(1.0)  # still writable outside
+
+
+def test_parameters_keep_their_identity_on_a_lenient_device():
+    module = zoo.chain(2)
+    before = list(module.parameters())
+    handle = handle_on(simulated(ROOMY, strict=False)[0], module)
+    handle.place()
+    assert all(old is new for old, new in zip(before, module.parameters(), strict=True))
+
+
+def test_the_cpu_is_where_weights_already_are():  # S026
+    module = zoo.chain(1)
+    before = [parameter.data_ptr() for parameter in module.parameters()]
+    handle = ModelHandle("zoo:cpu", module, CPU, DeviceService())
+    assert handle.is_ready
+    assert handle.loaded_bytes == handle.host_bytes == handle.size_bytes
+    assert (handle.place(), handle.release(), handle.place(0)) == (0, 0, 0)
+    assert [parameter.data_ptr() for parameter in module.parameters()] == before
+
+
+def test_a_simulated_cpu_is_managed():
+    devices = DeviceService({"cpu": ROOMY})
+    handle = ModelHandle("zoo:cpu", zoo.chain(1), CPU, devices)
+    assert handle.loaded_bytes == 0
+    handle.place()
+    assert devices.simulated[CPU].used_bytes == handle.size_bytes
+
+
+def test_fields():  # S021
+    handle = handle_on(simulated(ROOMY)[0], zoo.chain(1), name="zoo/chain:part", kind="sequence")
+    assert (handle.name, handle.kind) == ("zoo/chain:part", "sequence")
+    assert (handle.load_device, handle.offload_device) == (torch.device("cuda", 0), CPU)
+    assert handle.compute_device == CPU  # where a simulated device's tensors really are
+    assert 0 < handle.minimum_bytes <= handle.size_bytes
+
+
+def test_held_nests_and_notes_the_last_use():
+    handle = handle_on(simulated(ROOMY)[0], zoo.chain(1))
+    assert (handle.is_busy, handle.last_used) == (False, 0.0)
+    with handle.held(), handle.held():
+        assert handle.is_busy
+    assert not handle.is_busy
+    first = handle.last_used
+    assert first > 0
+    with pytest.raises(KeyError), handle.held():
+        raise KeyError
+    assert not handle.is_busy
+    assert handle.last_used >= first
+
+
+def test_a_dropped_handle_gives_its_bytes_back():
+    devices, device = simulated(ROOMY)
+    handle = handle_on(devices, zoo.chain(2))
+    handle.place(handle.layout.fixed_bytes + UNIT)
+    assert used(devices, device) > UNIT
+    del handle
+    gc.collect()
+    assert used(devices, device) == 0

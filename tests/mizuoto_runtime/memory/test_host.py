@@ -1,0 +1,11 @@
+import inspect
+
+from mizuoto.mizuoto_runtime.memory.host import MemoryHost
+from mizuoto.mizuoto_runtime.memory.manager import MemoryManager
+
+
+def test_the_manager_is_a_host():
+    members = {name: value for name, value in vars(MemoryHost).items() if inspect.isfunction(value) and name[0] != "_"}
+    assert set(members) == {"vram_mode", "register", "place", "make_room", "release", "out_of_memory"}
+    for name, member in members.items():
+        assert inspect.signature(getattr(MemoryManager, name)) == inspect.signature(member), name
