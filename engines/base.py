@@ -1,0 +1,199 @@
+"""The contract of an engine: what it declares as data, and what a loaded one can do. Imports no torch at run time.
+
+Where it says `Protocol`, an engine implements the shape without inheriting; `tests/engines/test_contract.py` checks
+every registered one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from ..mizuoto_runtime.errors import InvalidRequest, Unsupported
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..mizuoto_runtime.audio import Audio
+    from ..mizuoto_runtime.context import RequestContext
+    from ..mizuoto_runtime.memory.handle import ModelHandle
+    from ..mizuoto_runtime.runtime import Runtime
+    from .artifacts import AudioChunk, Codes, VoicePrompt
+
+OptionValue = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One knob of an engine, as data; the options node is built from these.
+
+    Attributes:
+        name: Widget and JSON name; never renamed.
+        default: Also fixes the type.
+        tooltip: One line for the user: what it does and what the extremes mean.
+        low, high, step: Range of a number.
+        choices: The allowed values of a string.
+    """
+
+    name: str
+    default: OptionValue
+    tooltip: str
+    low: float = -math.inf
+    high: float = math.inf
+    step: float = 0.01
+    choices: tuple[str, ...] = ()
+
+    def check(self, value: OptionValue) -> OptionValue:
+        """`value` in the option's type.
+
+        Raises:
+            InvalidRequest: Wrong type, out of range or not among the choices.
+        """
+        kind = type(self.default)
+        is_number = kind in (int, float) and isinstance(value, int | float) and not isinstance(value, bool)
+        is_fraction = kind is int and isinstance(value, float) and not value.is_integer()
+        if is_fraction or not (is_number or type(value) is kind):
+            raise InvalidRequest(f'Option "{self.name}" is {value!r}; it takes a {kind.__name__}.')
+        if is_number and not self.low <= value <= self.high:  # type: ignore[operator]
+            raise InvalidRequest(f'Option "{self.name}" is {value}; its range is {self.low:g} to {self.high:g}.')
+        if self.choices and value not in self.choices:
+            raise InvalidRequest(f'Option "{self.name}" is "{value}"; choose one of {", ".join(self.choices)}.')
+        return kind(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Chosen values for one engine's options; what MIZUOTO_OPTIONS carries."""
+
+    engine: str
+    values: Mapping[str, OptionValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything about an engine that can be known without loading it.
+
+    Attributes:
+        id: Folder name; also the engine's name in saved files.
+        name: Shown to users.
+        tasks: Of "tts", "clone", "design", "asr".
+        code_license, weights_license: SPDX names; they often differ.
+        weights_source: Where official checkpoints come from.
+        languages: BCP 47 tags.
+        dtypes: What it computes in on accelerators, best first; the CPU's automatic choice is always fp32.
+        voices: Preset voices; empty where a reference is needed.
+        options: What the user may set.
+        max_text_chars: The longest text of one segment.
+        sample_rate: Hz of its audio.
+        built_in: Folder of a checkpoint that ships with the pack.
+        recognise: Whether a folder holds a checkpoint of this engine; must be quick and import no torch.
+    """
+
+    id: str
+    name: str
+    tasks: tuple[str, ...]
+    code_license: str
+    weights_license: str
+    weights_source: str
+    languages: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    voices: tuple[str, ...]
+    options: tuple[Option, ...]
+    max_text_chars: int
+    sample_rate: int
+    recognise: Callable[[Path], bool]
+    built_in: Path | None = None
+
+    def resolve(self, options: Options | None) -> dict[str, OptionValue]:
+        """Every option's value: the chosen one, checked, or the default.
+
+        Raises:
+            InvalidRequest: Options of another engine, an unknown option or a value out of range.
+        """
+        chosen = dict(options.values) if options else {}
+        if options and options.engine != self.id:
+            raise InvalidRequest(
+                f'The options are for engine "{options.engine}" but the model is "{self.id}"; '
+                f"connect {self.name} Options."
+            )
+        known = {option.name: option for option in self.options}
+        for name in chosen:
+            if name not in known:
+                raise InvalidRequest(f'Engine "{self.id}" has no option "{name}"; it has {", ".join(known) or "none"}.')
+        return {name: option.check(chosen.get(name, option.default)) for name, option in known.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSpec:
+    """What to load and how.
+
+    Attributes:
+        name: The model's name as the user chose it.
+        folder: The checkpoint's folder.
+        device: Where it will run.
+        dtype: What it will compute in.
+    """
+
+    name: str
+    folder: Path
+    device: torch.device
+    dtype: torch.dtype
+
+
+class Engine(Protocol):
+    """One per engine id, found through the registry."""
+
+    manifest: Manifest
+
+    def load(self, spec: LoadSpec, runtime: Runtime) -> LoadedEngine:
+        """Read the checkpoint and make the handles; called outside inference mode, draws nothing.
+
+        Raises:
+            ModelFileError: A file is missing, damaged or of another architecture.
+        """
+        ...
+
+
+class LoadedEngine(Protocol):
+    """A checkpoint in memory; owns its handles."""
+
+    manifest: Manifest
+    handles: tuple[ModelHandle, ...]
+
+    def talk(
+        self,
+        text: str,
+        voice: VoicePrompt | None,
+        options: Mapping[str, Any],
+        ctx: RequestContext,
+    ) -> Codes:
+        """Phase talker: one segment of text to what the decoder turns into audio. Deterministic in `ctx.seed`."""
+        ...
+
+    def decode(self, codes: Codes, ctx: RequestContext) -> Iterator[AudioChunk]:
+        """Phase codec decoder: audio of `codes`, in order. Deterministic in the seeds that `codes` carries."""
+        ...
+
+
+class CanCloneVoice(Protocol):
+    """A loaded engine that takes a reference recording."""
+
+    def voice_prompt(self, reference: Audio, transcript: str | None, ctx: RequestContext) -> VoicePrompt:
+        """Phase voice prompt: a reusable voice from a recording and, if known, what is said in it."""
+        ...
+
+
+Task = Literal["tts", "clone", "design", "asr"]
+
+
+def require_task(manifest: Manifest, task: Task) -> None:
+    """Check that the engine has `task`.
+
+    Raises:
+        Unsupported: It has not; the text lists what it can do.
+    """
+    if task not in manifest.tasks:
+        raise Unsupported(f'Engine "{manifest.id}" cannot do "{task}"; it can do {", ".join(manifest.tasks)}.')

@@ -1,0 +1,227 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from mizuoto.engines import speech
+from mizuoto.engines.artifacts import Codes, VoicePrompt
+from mizuoto.engines.base import Options
+from mizuoto.mizuoto_runtime.context import MAX_SEED
+from mizuoto.mizuoto_runtime.device import DeviceService
+from mizuoto.mizuoto_runtime.errors import Cancelled, EngineError, InvalidRequest, Unsupported
+from mizuoto.mizuoto_runtime.runtime import Runtime
+from mizuoto.mizuoto_runtime.settings import Settings
+from mizuoto.tests.engines.dummy import SAMPLE_RATE, LoadedDummy
+
+TEXT = "The first sentence is this one. The second comes after it. And the third one ends it."
+
+
+@pytest.fixture
+def runtime():
+    return Runtime(Settings())
+
+
+@pytest.fixture
+def engine(runtime):
+    return LoadedDummy(runtime)
+
+
+def speak(engine, runtime, text=TEXT, seed=5, **options):
+    return speech.speak(engine, text, None, Options("dummy", options), runtime.context(seed)).waveform
+
+
+def talk(engine, runtime, text=TEXT, seed=5):
+    return speech.talk(engine, text, None, None, runtime.context(seed))
+
+
+def test_speak_equals_talk_and_decode(engine, runtime):
+    codes = talk(engine, runtime)
+    assert len(codes.segments) == 3
+    audio = speech.decode(engine, codes, runtime.context(0))  # seeds come with the codes
+    assert torch.equal(audio.waveform, speak(engine, runtime))
+    assert audio.sample_rate == SAMPLE_RATE
+    assert audio.waveform.shape[0] == 1
+
+
+def test_decoding_twice_and_after_saving_gives_the_same(engine, runtime, tmp_path):
+    codes = talk(engine, runtime)
+    codes.save(tmp_path / "codes.safetensors")
+    first, second, third = (
+        speech.decode(engine, each, runtime.context(0)).waveform
+        for each in (codes, codes, Codes.load(tmp_path / "codes.safetensors"))
+    )
+    assert torch.equal(first, second)
+    assert torch.equal(first, third)
+
+
+def test_the_seed_decides(engine, runtime):
+    assert torch.equal(speak(engine, runtime), speak(engine, runtime))
+    assert not torch.equal(speak(engine, runtime), speak(engine, runtime, seed=6))
+    speak(engine, runtime, seed=MAX_SEED)
+
+
+def test_a_change_in_segment_three_leaves_one_and_two(engine, runtime):
+    before = talk(engine, runtime)
+    after = talk(engine, runtime, TEXT.replace("third one ends", "fourth one ends"))
+    assert before.segments[2].text != after.segments[2].text
+    for index in range(2):
+        old, new = (
+            speech.decode(engine, replace(c, segments=(c.segments[index],)), runtime.context(0))
+            for c in (before, after)
+        )
+        assert before.segments[index].seed == after.segments[index].seed
+        assert torch.equal(old.waveform, new.waveform)
+
+
+def test_segment_seeds():
+    assert speech.segment_seed(9, 0, "anything") == 9
+    others = {speech.segment_seed(seed, index, text) for seed in (9, 10) for index in (1, 2) for text in ("a", "b")}
+    assert len(others) == 8
+    assert all(0 <= seed <= MAX_SEED for seed in others)
+    assert speech.segment_seed(9, 1, "a") == 16299523004089046669  # never changes: old workflows sound the same
+
+
+def test_every_segment_starts_from_its_own_seed(engine, runtime):
+    speak(engine, runtime)
+    talked = [call[2] for call in engine.calls if call[0] == "talk"]
+    decoded = [call[2] for call in engine.calls if call[0] == "decode"]
+    assert talked[0] == 5
+    assert talked == decoded
+    assert len(set(talked)) == 3
+
+
+def test_speak_decodes_each_segment_before_the_next(engine, runtime):
+    speak(engine, runtime)
+    assert [call[0] for call in engine.calls] == ["talk", "decode"] * 3
+
+
+def test_options_and_voice_reach_the_engine(engine, runtime):
+    voice = VoicePrompt("dummy", "low")
+    speech.talk(engine, "Hello.", voice, Options("dummy", {"steps": 3}), runtime.context())
+    _, text, _, options, used = engine.calls[0]
+    assert (text, used) == ("Hello.", voice)
+    assert options == {"gain": 0.5, "steps": 3, "shape": "sine", "echo": False}
+
+
+def test_the_report_and_progress(engine, runtime):
+    seen = []
+    ctx = runtime.context(5, on_progress=lambda fraction, what: seen.append((fraction, what)))
+    audio = speech.speak(engine, TEXT, None, None, ctx)
+    assert ctx.report.segments == 3
+    assert ctx.report.audio_seconds == round(audio.waveform.shape[-1] / SAMPLE_RATE, 4)
+    fractions = [fraction for fraction, _ in seen]
+    assert fractions == sorted(fractions)
+    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("call", [speech.talk, speech.speak])
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("", None, None), "The text is empty, so there is nothing to say; type a text with words"),
+        ((" \n\t", None, None), "The text is empty"),
+        (("... !?", None, None), r'"... !\?" has no letter or digit, so there is nothing to say'),
+        (("🙂🙃", None, None), "has no letter or digit"),
+        (("a" * 1_000_001, None, None), "has 1,000,001 characters; the limit is 1,000,000"),
+        (("Hi.", VoicePrompt("other", "x"), None), 'The voice came from engine "other" but the model is "dummy"'),
+        (("Hi.", None, Options("other")), 'The options are for engine "other"'),
+        (("Hi.", None, Options("dummy", {"gain": 2.0})), "its range is 0 to 1"),
+    ],
+)
+def test_wrong_requests_never_reach_the_engine(engine, runtime, call, arguments, problem):
+    with pytest.raises(InvalidRequest, match=problem):
+        call(engine, *arguments, runtime.context())
+    assert engine.calls == []
+
+
+def test_wrong_codes_are_refused(engine, runtime):
+    with pytest.raises(InvalidRequest, match='The codes came from engine "other"'):
+        speech.decode(engine, Codes("other", 8000, ()), runtime.context())
+    with pytest.raises(InvalidRequest, match="hold no segment"):
+        speech.decode(engine, Codes("dummy", 8000, ()), runtime.context())
+
+
+def test_an_engine_that_does_not_speak_is_refused(engine, runtime):
+    engine.manifest = replace(engine.manifest, tasks=("asr",))
+    with pytest.raises(Unsupported, match='cannot do "tts"; it can do asr'):
+        speak(engine, runtime)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+def test_audio_that_is_not_finite_is_an_error(runtime, value):
+    engine = LoadedDummy(runtime, spoil=lambda waveform: torch.cat([waveform, torch.tensor([[value]])], dim=-1))
+    with pytest.raises(EngineError, match=r'non-finite samples for "The first .*; try dtype fp32 or another seed'):
+        speak(engine, runtime)
+    with pytest.raises(EngineError, match="non-finite"):
+        speech.decode(engine, talk(engine, runtime), runtime.context())
+
+
+def test_no_audio_is_an_error_and_never_silence(runtime):
+    engine = LoadedDummy(runtime, spoil=lambda waveform: waveform[:, :0])
+    with pytest.raises(EngineError, match="made no audio; nothing is returned in its place"):
+        speak(engine, runtime)
+    engine.decode = lambda codes, ctx: iter(())
+    with pytest.raises(EngineError, match="made no audio"):
+        speech.decode(engine, talk(engine, runtime), runtime.context())
+
+
+@pytest.mark.parametrize("stop_in", ["talk", "decode"])
+def test_cancelled_in_the_middle(runtime, stop_in):
+    ctx = runtime.context()
+
+    class Stopped(LoadedDummy):
+        def talk(self, *arguments):
+            codes = super().talk(*arguments)
+            if stop_in == "talk":
+                ctx.cancelled.set()
+            return codes
+
+        def decode(self, *arguments):
+            yield from super().decode(*arguments)
+            if stop_in == "decode":
+                ctx.cancelled.set()
+
+    engine = Stopped(runtime)
+    with pytest.raises(Cancelled):
+        speech.speak(engine, TEXT, None, None, ctx)
+    assert [call[0] for call in engine.calls] == {"talk": ["talk"], "decode": ["talk", "decode"]}[stop_in]
+
+
+def test_texts_keep_their_words_and_fit():
+    text = f"{TEXT}\n\n{TEXT}"
+    pieces = speech.segment_texts(text, 40)
+    assert len(pieces) == 6
+    assert all(0 < len(piece) <= 40 and piece == piece.strip() for piece in pieces)
+    assert " ".join(pieces).split() == text.split()
+    wordless = speech.segment_texts(f"{TEXT}\n\n{'... ' * 40}\n\nEnd.", 40)
+    assert all(any(character.isalnum() for character in piece) for piece in wordless)
+    assert wordless[-1].endswith("End.")
+    assert speech.segment_texts("... \n\n !", 40) == []
+
+
+def test_same_audio_on_a_small_simulated_device():
+    devices = DeviceService({"cuda:0": 6000})  # one of the two modules fits
+    runtime = Runtime(Settings(vram_reserve_mb=0), devices)
+    small = LoadedDummy(runtime, torch.device("cuda", 0))
+    roomy = Runtime(Settings())
+    assert torch.equal(speak(small, runtime), speak(LoadedDummy(roomy), roomy))
+    assert devices.simulated[torch.device("cuda", 0)].peak_bytes <= 6000
+
+
+def test_the_engine_works_in_inference_mode_and_its_callers_do_not(engine, runtime):  # S062, S063
+    seen = []
+
+    class Watched(LoadedDummy):
+        def talk(self, *given):
+            seen.append(torch.is_inference_mode_enabled())
+            return super().talk(*given)
+
+        def decode(self, codes, ctx):
+            for chunk in super().decode(codes, ctx):
+                seen.append(torch.is_inference_mode_enabled())
+                yield chunk
+
+    watched = Watched(runtime)
+    codes = talk(watched, runtime)
+    for _ in speech._decoded(watched, codes, runtime.context(0), 1):
+        assert not torch.is_inference_mode_enabled()
+    assert len(seen) == 3 + 6 and all(seen)
