@@ -1,0 +1,31 @@
+"""The ComfyUI face: the node list. Only `nodes.host` knows ComfyUI itself."""
+
+from __future__ import annotations
+
+from .. import engines
+from .host.api import ComfyExtension, io
+from .host.folders import register_folders
+from .host.routes import register_routes
+from .load import LoadModel
+from .memory import Release, RuntimeMemory
+from .options import options_node
+from .speak import CodecDecoder, Speak, Talker
+from .voice import PresetVoice
+
+NODES: list[type[io.ComfyNode]] = [LoadModel, PresetVoice, Talker, CodecDecoder, Speak, RuntimeMemory, Release]
+
+
+class MizuotoExtension(ComfyExtension):
+    """The pack as ComfyUI loads it."""
+
+    async def get_node_list(self) -> list[type[io.ComfyNode]]:
+        """The fixed nodes and one options node for every engine that has options."""
+        with_options = [manifest for manifest in engines.manifests().values() if manifest.options]
+        return [*NODES, *(options_node(manifest) for manifest in with_options)]
+
+
+async def comfy_entrypoint() -> MizuotoExtension:
+    """Called by ComfyUI once when it loads the pack."""
+    register_folders()
+    register_routes()
+    return MizuotoExtension()

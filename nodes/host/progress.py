@@ -1,0 +1,24 @@
+"""ComfyUI's progress bar and interrupt switch as the hooks of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import comfy.model_management as mm
+import comfy.utils
+
+_STEPS = 1000
+
+
+def request_hooks() -> dict[str, Callable[..., Any]]:
+    """`on_progress` and `on_check` for the node that is running now.
+
+    `on_check` raises ComfyUI's own InterruptProcessingException, which must reach the executor.
+    """
+    bar = comfy.utils.ProgressBar(_STEPS)
+
+    def on_progress(fraction: float, _what: str) -> None:
+        bar.update_absolute(round(fraction * _STEPS))
+
+    return {"on_progress": on_progress, "on_check": mm.throw_exception_if_processing_interrupted}

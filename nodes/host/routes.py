@@ -1,0 +1,43 @@
+"""The pack's HTTP routes on ComfyUI's server."""
+
+from __future__ import annotations
+
+import json
+
+from aiohttp import web
+
+from .session import runtime
+
+
+def register_routes() -> None:
+    """Add `GET /mizuoto/runtime` and `POST /mizuoto/runtime/release`; does nothing where no server runs."""
+    from server import PromptServer  # late: outside ComfyUI's own start it pulls in every node
+
+    server = getattr(PromptServer, "instance", None)
+    if server is None:
+        return
+
+    @server.routes.get("/mizuoto/runtime")
+    async def get_runtime(_request: web.Request) -> web.Response:
+        return web.json_response(runtime().describe())
+
+    @server.routes.post("/mizuoto/runtime/release")
+    async def release(request: web.Request) -> web.Response:
+        try:
+            body = await request.json() if request.can_read_body else {}
+        except json.JSONDecodeError:
+            return _error(400, 'The body is not JSON; send {} or {"model": "name"}.')
+        name = body.get("model") if isinstance(body, dict) else None
+        known = {model.name for model in runtime().models()}
+        if name is not None and name not in known:
+            return _error(404, f'No model "{name}" is loaded; loaded are: {", ".join(sorted(known)) or "none"}.')
+        queue = server.prompt_queue
+        # Holding the queue's lock keeps the worker from starting a prompt: weights move in one thread at a time only.
+        with queue.mutex:
+            if queue.currently_running:
+                return _error(409, "A prompt is running; wait until it has ended or interrupt it.")
+            return web.json_response({"released_bytes": runtime().release(name)})
+
+
+def _error(status: int, message: str) -> web.Response:
+    return web.json_response({"error": message}, status=status)

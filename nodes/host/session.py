@@ -1,0 +1,69 @@
+"""The process's runtime under ComfyUI, and the request of the node that is running now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import comfy.model_management as mm
+import comfyui_version
+import torch
+
+from ... import engines
+from ...engines.base import LoadSpec
+from ...mizuoto_runtime import VERSION
+from ...mizuoto_runtime.context import RequestContext
+from ...mizuoto_runtime.device import DeviceService
+from ...mizuoto_runtime.runtime import Model, Runtime
+from . import folders
+from .memory import ComfyMemory
+from .progress import request_hooks
+
+
+@cache
+def runtime() -> Runtime:
+    """The one runtime, built at the first model load (S005)."""
+    return Runtime(memory=ComfyMemory())
+
+
+@cache
+def device_choices() -> tuple[str, ...]:
+    """The choices of a device widget: auto, then the devices that ComfyUI itself would use."""
+    if mm.cpu_state != mm.CPUState.GPU and mm.cpu_state != mm.CPUState.MPS:  # started with --cpu
+        return ("auto", "cpu")
+    return ("auto", *map(str, DeviceService().available()))
+
+
+def load_model(name: str, device: str, dtype: str) -> Model:
+    """The installed model called `name`, loaded; the same object while somebody holds it and its files are the same.
+
+    Raises:
+        InvalidRequest: Unknown model, device or dtype.
+        ComputeUnavailable: The device is not usable here.
+        ModelFileError: The checkpoint cannot be read.
+    """
+    host, installed = runtime(), folders.find_model(name)
+    target = mm.get_torch_device() if device == "auto" else host.devices.require(host.devices.parse(device))
+    spec = LoadSpec(name, installed.folder, target, host.devices.pick_dtype(target, dtype, installed.manifest.dtypes))
+    key = (installed.folder, folders.fingerprint(installed.folder), str(target), str(spec.dtype))
+    model = host.model(key, name, lambda: engines.engine(installed.manifest.id).load(spec, host))
+    _ = model.engine  # a broken checkpoint must fail in the node that names it
+    return model
+
+
+@contextmanager
+def request(model: Model, task: str, seed: int = 0) -> Iterator[RequestContext]:
+    """The running node's request on `model`: locked for this request, interruptible, timed, its report filled in."""
+    ctx = runtime().context(seed, **request_hooks())
+    report = ctx.report
+    start = time.perf_counter()
+    with model.lock:
+        manifest = model.engine.manifest
+        report.task, report.engine, report.model = task, manifest.id, model.name
+        report.device = ", ".join(sorted({str(handle.load_device) for handle in model.handles}))
+        report.dtype = ", ".join(sorted({handle.dtype_name for handle in model.handles}))
+        report.versions = {"mizuoto": VERSION, "torch": torch.__version__, "comfyui": comfyui_version.__version__}
+        yield ctx
+    report.timings_ms["total"] = (time.perf_counter() - start) * 1e3

@@ -1,0 +1,71 @@
+"""Load Model."""
+
+from __future__ import annotations
+
+from ..mizuoto_runtime.errors import MizuotoError
+from .host import folders, session
+from .host.api import ModelSocket, io, schema
+
+
+class LoadModel(io.ComfyNode):
+    """A speech model from `models/tts`, or the built-in voice."""
+
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        """Model, device, dtype -> MIZUOTO_MODEL."""
+        return schema(
+            "MizuotoLoadModel",
+            "Load Speech Model",
+            description="Loads a speech model. ComfyUI moves it on and off the card as it needs room.",
+            search_aliases=("tts", "speech", "voice"),
+            inputs=[
+                io.Combo.Input(
+                    "model",
+                    options=list(folders.installed_models()),
+                    tooltip="The built-in voice, or a folder in models/tts. New folders show up after a refresh (R).",
+                ),
+                io.Combo.Input(
+                    "device",
+                    options=list(session.device_choices()),
+                    default="auto",
+                    optional=True,
+                    tooltip="Where it runs. auto: ComfyUI's own device.",
+                ),
+                io.Combo.Input(
+                    "dtype",
+                    options=["auto", "fp32", "bf16", "fp16"],
+                    default="auto",
+                    optional=True,
+                    tooltip="Precision. auto: the model's own on a card, fp32 on the CPU.",
+                ),
+            ],
+            outputs=[
+                ModelSocket.Output(
+                    display_name="model", tooltip="For Speak, Talker, Codec Decoder and the voice nodes."
+                )
+            ],
+        )
+
+    @classmethod
+    def validate_inputs(cls, model: str = "", device: str = "auto") -> bool | str:
+        """Accept any saved names, so that a workflow from another machine fails with a sentence, not with a list.
+
+        The device is checked when the model loads.
+        """
+        try:
+            if model:
+                folders.find_model(model)
+        except MizuotoError as error:
+            return str(error)
+        return True
+
+    @classmethod
+    def fingerprint_inputs(cls, model: str = "", device: str = "auto", dtype: str = "auto") -> str:
+        """Load again when the model's files were replaced."""
+        installed = folders.installed_models().get(model)
+        return folders.fingerprint(installed.folder) if installed else ""
+
+    @classmethod
+    def execute(cls, model: str, device: str = "auto", dtype: str = "auto") -> io.NodeOutput:
+        """Load the model."""
+        return io.NodeOutput(session.load_model(model, device, dtype))
