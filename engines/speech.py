@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -136,7 +137,7 @@ def _decoded(
         ctx.check_cancel()
         ctx.progress(index / total, "codec decoder")
         for chunk in _driven(engine.decode(replace(codes, segments=(segment,)), ctx.seeded(segment.seed))):
-            if not torch.isfinite(chunk.waveform).all():
+            if not math.isfinite(chunk.waveform.sum()):  # one NaN or infinity makes the sum one
                 raise EngineError(
                     f'The decoder gave non-finite samples for "{segment.text[:40]}"; try dtype fp32 or another seed.'
                 )
@@ -158,6 +159,7 @@ def _joined(chunks: Iterator[AudioChunk], ctx: RequestContext) -> Audio:
     pieces = list(chunks)
     if not pieces or not sum(piece.waveform.shape[-1] for piece in pieces):
         raise EngineError("The engine made no audio; nothing is returned in its place. Try another seed or text.")
-    audio = Audio(torch.cat([piece.waveform for piece in pieces], dim=-1), pieces[0].sample_rate)
+    waveform = pieces[0].waveform if len(pieces) == 1 else torch.cat([piece.waveform for piece in pieces], dim=-1)
+    audio = Audio(waveform, pieces[0].sample_rate)
     ctx.report.audio_seconds = round(audio.seconds, 4)
     return audio

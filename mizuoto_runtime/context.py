@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 import threading
 import time
@@ -70,12 +69,20 @@ class RequestContext:
         if not 0 <= seed <= MAX_SEED:
             raise InvalidRequest(f"Seed {seed} is out of range; use 0 to {MAX_SEED}.")
         self.seed = seed
-        self.rng = random.Random(seed)
+        self._rng: random.Random | None = None
         self._generators: dict[torch.device, torch.Generator] = {}
+
+    @property
+    def rng(self) -> random.Random:
+        """The request's Python generator, made at first use."""
+        if self._rng is None:
+            self._rng = random.Random(self.seed)
+        return self._rng
 
     def seeded(self, seed: int) -> RequestContext:
         """This request with fresh generators from another seed: same report, same cancel switch."""
-        other = copy.copy(self)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other._seed(seed)
         return other
 
@@ -173,13 +180,16 @@ class RequestContext:
         """A function that puts every generator of the request back to where it is now (S156)."""
         known = dict(self._generators)
         states = [(generator, generator.get_state()) for generator in (*known.values(), *generators)]
-        rng_state = self.rng.getstate()
+        rng = self._rng
+        rng_state = rng.getstate() if rng else None
 
         def restore() -> None:
             for generator, state in states:
                 generator.set_state(state)
-            self._generators = dict(known)  # one made by the failed attempt starts afresh
-            self.rng.setstate(rng_state)
+            self._generators = dict(known)  # one made by the failed attempt starts afresh, and so does the rng
+            self._rng = rng
+            if rng and rng_state:
+                rng.setstate(rng_state)
 
         return restore
 

@@ -11,6 +11,7 @@ from typing import Any
 
 SCHEMA_VERSION = "1.0"
 MB = 1 << 20
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass
@@ -60,5 +61,5 @@ class RunReport:
         if self.audio_seconds and "total" in self.timings_ms:
             data["rtf"] = round(self.timings_ms["total"] / 1e3 / self.audio_seconds, 4)
         # json's own indentation runs in Python and would cost more than the node around it.
-        lines = (f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in data.items())
+        lines = (f'  "{name}": {_encode(value)}' for name, value in data.items())
         return "{\n" + ",\n".join(lines) + "\n}"
