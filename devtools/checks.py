@@ -1,0 +1,79 @@
+"""Lint and tests, as they run everywhere: on a desk and in CI."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..tests.host.local import link_folder, unlink_folder
+from .console import say
+from .environment import ROOT
+
+TYPED = ("mizuoto_runtime", "engines", "devtools")
+ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def lint(python: Path) -> int:
+    """Run ruff and mypy; all of them, so that one run shows everything. 0 if all are content, else 1."""
+    failed = [
+        title
+        for title, command in (
+            ("ruff check", [str(python), "-m", "ruff", "check", "--quiet", "."]),
+            ("ruff format", [str(python), "-m", "ruff", "format", "--check", "--quiet", "."]),
+        )
+        if not _passes(title, command, ROOT)
+    ]
+    if not _mypy_passes(python):
+        failed.append("mypy")
+    say(f"lint: {', '.join(failed)} failed" if failed else "lint: passed")
+    return 1 if failed else 0
+
+
+def test(python: Path, host: Path, arguments: Sequence[str]) -> int:
+    """Run lint and every test, or with arguments only pytest with them. 0 if all pass, else 1 or pytest's own code."""
+    lint_code = 0 if arguments else lint(python)
+    say("pytest " + " ".join(arguments))
+    # Not `python -m pytest`: that puts the checkout into sys.path, where its `nodes` stands in for ComfyUI's.
+    command = [str(python.parent / "pytest"), *arguments]
+    code = subprocess.run(command, cwd=ROOT, env=test_environment(host), check=False).returncode
+    return code or lint_code
+
+
+def test_environment(host: Path, base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment that tests, benches and demo run in: one thread, no hub, and a host that must be there."""
+    environment = dict(os.environ if base is None else base)
+    for name in ONE_THREAD:
+        environment.setdefault(name, "1")
+    environment |= {
+        "HF_HUB_OFFLINE": "1",
+        "COMFYUI_PATH": str(host),
+        "MIZUOTO_REQUIRE_HOST": "1",
+    }
+    return environment
+
+
+def _mypy_passes(python: Path) -> bool:
+    # mypy takes a package's name from its folder's, and a checkout's is mostly no identifier. So it gets a package
+    # with a name, and without the root's __init__, which leads to the nodes and so to ComfyUI.
+    with tempfile.TemporaryDirectory(prefix="mizuoto-mypy-") as folder:
+        package = Path(folder) / "mizuoto"
+        package.mkdir()
+        (package / "__init__.py").touch()
+        parts = [part for part in TYPED if (ROOT / part).is_dir()]
+        for part in (*parts, "tests"):
+            link_folder(ROOT / part, package / part)
+        command = [str(python), "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
+        command += ["--cache-dir", str(ROOT / ".mypy_cache"), *(f"mizuoto/{part}" for part in parts)]
+        try:
+            return _passes("mypy", command, Path(folder))
+        finally:
+            for part in (*parts, "tests"):
+                unlink_folder(package / part)
+
+
+def _passes(title: str, command: Sequence[str], cwd: Path) -> bool:
+    say(title)
+    return subprocess.run(list(command), cwd=cwd, check=False).returncode == 0

@@ -1,0 +1,79 @@
+"""The command line of `dev.py`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import bench, checks, demo, serve
+from .console import Stop
+from .environment import BUILT, ensure_environment
+from .host import ensure_host
+from .stamps import locked
+
+DESCRIPTION = "Builds what it needs into .venv and .host once, then runs one of:"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command and give back the exit code: 0 good, 1 a check failed, 2 it could not be run, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    options, rest = _parser().parse_known_args(arguments)
+    if rest and options.command != "test":
+        _parser().error(f"{options.command} does not take {' '.join(rest)}")
+    try:
+        return _run(options, rest)
+    except Stop as stop:
+        sys.stderr.write(f"dev.py: {stop}\n")
+        return 2
+    except OSError as error:
+        sys.stderr.write(f"dev.py: {error.filename or 'the system'}: {error.strerror or error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("dev.py: interrupted\n")
+        return 130
+
+
+def _run(options: argparse.Namespace, rest: Sequence[str]) -> int:
+    if options.command == "lint":
+        return checks.lint(_prepare_environment())
+    if options.command == "bench":
+        return bench.run(_prepare_environment(), as_json=options.json)
+    python, host = _prepare_host()
+    if options.command == "demo":
+        return demo.run(python, host)
+    if options.command == "serve":
+        return serve.run(python, host, options.port)
+    return checks.test(python, host, rest)
+
+
+def _prepare_environment() -> Path:
+    with locked(BUILT / ".lock"):
+        return ensure_environment()
+
+
+def _prepare_host() -> tuple[Path, Path]:
+    with locked(BUILT / ".lock"):
+        return ensure_environment(), ensure_host()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dev.py",
+        description=DESCRIPTION,
+        epilog="COMFYUI_PATH=/path/to/ComfyUI makes demo, test and serve use that ComfyUI.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    commands.add_parser("demo", help="speak one sentence in a real ComfyUI; leaves demo.wav and demo.json")
+    commands.add_parser("test", help="all checks; with pytest arguments only those tests", add_help=False)
+    benches = commands.add_parser("bench", help="measure against other implementations")
+    benches.add_argument("--json", action="store_true", help="one JSON object a line")
+    commands.add_parser("lint", help="ruff and mypy")
+    server = commands.add_parser("serve", help="ComfyUI with the pack and its web page, for a person")
+    server.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8188")))
+    return parser
