@@ -1,0 +1,90 @@
+"""The workflow templates in the real host: offered, served, true to today's nodes, and their prompts run."""
+
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOWS = ROOT / "workflows"
+TEMPLATES = sorted(path.stem for path in WORKFLOWS.glob("*.json"))
+PROMPTS = sorted(path.stem for path in (WORKFLOWS / "api").glob("*.json"))
+PACK = "ComfyUI-Mizuoto"
+ONLY_IN_THE_PAGE = {"MarkdownNote"}
+WIDGET_TYPES = {"COMBO", "STRING", "INT", "FLOAT", "BOOLEAN"}
+
+
+@pytest.fixture(scope="module")
+def schemas(comfy):
+    return comfy.get("/object_info")
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def nodes_of(name):
+    return [node for node in read(WORKFLOWS / f"{name}.json")["nodes"] if node["type"] not in ONLY_IN_THE_PAGE]
+
+
+def specs_of(schema):
+    """{input name: (type, settings)} in the order of the schema."""
+    return {
+        name: (spec[0], spec[1] if len(spec) > 1 else {})
+        for part in ("required", "optional")
+        for name, spec in schema["input"].get(part, {}).items()
+    }
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_its_prompt_runs_and_gives_sound(comfy, name):
+    run = comfy.run(read(WORKFLOWS / "api" / f"{name}.json"))
+    (file,) = run.files()
+    assert comfy.view(file)[:4] in (b"fLaC", b"RIFF")
+
+
+def test_all_templates_are_offered(comfy):
+    assert sorted(comfy.get("/workflow_templates")[PACK]) == TEMPLATES
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_and_its_thumbnail_are_served(comfy, name):
+    address = f"/api/workflow_templates/{PACK}/{quote(name)}"
+    assert comfy.get(f"{address}.json") == read(WORKFLOWS / f"{name}.json")
+    assert comfy.get(f"{address}.jpg") == (WORKFLOWS / f"{name}.jpg").read_bytes()
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_no_node_is_unknown_or_deprecated(schemas, name):
+    used = {node["type"] for node in nodes_of(name)}
+    assert used <= set(schemas)
+    assert not [kind for kind in used if schemas[kind].get("deprecated")]
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_our_nodes_have_todays_sockets_and_widgets(schemas, name):
+    ours = [node for node in nodes_of(name) if node["type"].startswith("Mizuoto")]
+    assert ours
+    for node in ours:
+        schema = schemas[node["type"]]
+        specs = specs_of(schema)
+        sockets = [(key, kind) for key, (kind, _) in specs.items() if kind not in WIDGET_TYPES]
+        assert [(slot["name"], slot["type"]) for slot in node["inputs"]] == sockets
+        outputs = list(zip(schema["output_name"], schema["output"], strict=True))
+        assert [(output["name"], output["type"]) for output in node["outputs"]] == outputs
+        widgets = []
+        for key, (kind, settings) in specs.items():
+            if kind in WIDGET_TYPES:
+                widgets += [key, "control_after_generate"] if settings.get("control_after_generate") else [key]
+        named = node.get("widgets_values_named", {})
+        assert list(named) == widgets, node["type"]
+        assert node.get("widgets_values", []) == list(named.values())
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_saved_choice_is_still_on_offer(schemas, name):
+    for node in nodes_of(name):
+        for key, (kind, settings) in specs_of(schemas[node["type"]]).items():
+            if kind == "COMBO" and key in node.get("widgets_values_named", {}):
+                assert node["widgets_values_named"][key] in settings["options"], (node["type"], key)
