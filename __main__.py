@@ -1,0 +1,95 @@
+"""`python -m mizuoto`: the pack without ComfyUI."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import urllib.error
+import urllib.request
+import wave
+from pathlib import Path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0, or 1 with one line on standard error."""
+    options = _parser().parse_args(arguments)
+    from .mizuoto_runtime.errors import MizuotoError
+
+    try:
+        options.command(options)
+    except (MizuotoError, OSError) as error:
+        print(f"mizuoto: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mizuoto", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    speak = commands.add_parser("speak", help="say a text with the built-in voice")
+    speak.add_argument("text")
+    speak.add_argument("output", type=Path, help="the WAV file to write")
+    speak.add_argument("--seed", type=int, default=0)
+    speak.add_argument("--speed", type=float, default=1.0)
+    speak.add_argument("--device", default="cpu", help="cpu, cuda:0, xpu:0 or mps")
+    speak.set_defaults(command=_speak)
+
+    runtime = commands.add_parser("runtime", help="what a running ComfyUI has loaded")
+    runtime.add_argument("--url", default="http://127.0.0.1:8188")
+    runtime.add_argument("--release", action="store_true", help="free the memory of idle models first")
+    runtime.set_defaults(command=_runtime)
+    return parser
+
+
+def _speak(options: argparse.Namespace) -> None:
+    from . import engines
+    from .engines import speech
+    from .engines.base import LoadSpec, Options
+    from .mizuoto_runtime.device import DTYPES
+    from .mizuoto_runtime.runtime import Runtime
+
+    manifest = engines.manifests()["hibari"]
+    speech.check_text(options.text)
+    host = Runtime()
+    device = host.devices.require(host.devices.parse(options.device))
+    assert manifest.built_in is not None
+    engine = engines.engine("hibari").load(LoadSpec("hibari", manifest.built_in, device, DTYPES["fp32"]), host)
+    ctx = host.context(options.seed)
+    audio = speech.speak(engine, options.text, None, Options("hibari", {"speed": options.speed}), ctx)
+    _write_wav(
+        options.output, audio.waveform.clamp(-1.0, 1.0).mul(32767.0).short().numpy().tobytes(), audio.sample_rate
+    )
+    print(f"{options.output}: {audio.seconds:.1f} s")
+
+
+def _write_wav(path: Path, pcm: bytes, sample_rate: int) -> None:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sample_rate)
+        file.writeframes(pcm)
+
+
+def _runtime(options: argparse.Namespace) -> None:
+    url = options.url.rstrip("/")
+    if options.release:
+        released = _fetch(urllib.request.Request(f"{url}/mizuoto/runtime/release", b"{}", method="POST"))
+        print(f"{released['released_bytes'] / 1e6:.0f} MB released")
+    print(json.dumps(_fetch(urllib.request.Request(f"{url}/mizuoto/runtime")), indent=2))
+
+
+def _fetch(request: urllib.request.Request) -> dict[str, int]:
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            data: dict[str, int] = json.load(answer)
+            return data
+    except urllib.error.HTTPError as error:
+        raise OSError(f"{request.full_url} answered {error.code}: {error.read().decode()}") from None
+    except urllib.error.URLError as error:
+        raise OSError(f"No ComfyUI answers at {request.full_url} ({error.reason}); start it or give --url.") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
