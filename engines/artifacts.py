@@ -25,12 +25,10 @@ class AudioChunk:
     Attributes:
         waveform: [1, T] float32 on the CPU.
         sample_rate: Hz.
-        segment: Index of the text segment it belongs to.
     """
 
     waveform: torch.Tensor
     sample_rate: int
-    segment: int
 
 
 @dataclass(frozen=True, slots=True)

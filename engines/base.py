@@ -86,8 +86,9 @@ class Manifest:
         dtypes: What it computes in on accelerators, best first; the CPU's automatic choice is always fp32.
         voices: Preset voices; empty where a reference is needed.
         options: What the user may set.
-        max_text_chars: The longest text of one segment.
+        max_text_size: The longest text of one segment, in the unit of `measure_text`.
         sample_rate: Hz of its audio.
+        measure_text: How long a text is to the engine; a longer text never measures less than its beginning.
         built_in: Folder of a checkpoint that ships with the pack.
         recognise: Whether a folder holds a checkpoint of this engine; must be quick and import no torch.
     """
@@ -102,9 +103,10 @@ class Manifest:
     dtypes: tuple[str, ...]
     voices: tuple[str, ...]
     options: tuple[Option, ...]
-    max_text_chars: int
+    max_text_size: int
     sample_rate: int
     recognise: Callable[[Path], bool]
+    measure_text: Callable[[str], int] = len
     built_in: Path | None = None
 
     def resolve(self, options: Options | None) -> dict[str, OptionValue]:
@@ -170,7 +172,12 @@ class LoadedEngine(Protocol):
         options: Mapping[str, Any],
         ctx: RequestContext,
     ) -> Codes:
-        """Phase talker: one segment of text to what the decoder turns into audio. Deterministic in `ctx.seed`."""
+        """Phase talker: one segment of text to what the decoder turns into audio. Deterministic in `ctx.seed`.
+
+        Raises:
+            NothingToSay: The segment holds nothing that the engine can say; it is left out with a warning as long as
+                other segments can be said.
+        """
         ...
 
     def decode(self, codes: Codes, ctx: RequestContext) -> Iterator[AudioChunk]:

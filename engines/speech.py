@@ -11,19 +11,20 @@ import torch
 
 from ..mizuoto_runtime.audio import Audio
 from ..mizuoto_runtime.context import MAX_SEED, RequestContext
-from ..mizuoto_runtime.errors import EngineError, InvalidRequest
+from ..mizuoto_runtime.errors import EngineError, InvalidRequest, NothingToSay
 from ..mizuoto_runtime.text.split import is_speakable, split
 from .artifacts import AudioChunk, Codes, VoicePrompt, require_engine
-from .base import LoadedEngine, Options, OptionValue, require_task
+from .base import LoadedEngine, Manifest, Options, OptionValue, require_task
+from .joining import SILENCE, join
 
-MAX_TEXT_CHARS = 1_000_000
+MAX_TEXT_CHARS = 250_000  # some five hours of speech, and 1.7 GB of samples
 
 
 def check_text(text: str) -> str:
     """`text` if there is something to say in it and it is not absurdly long.
 
     Raises:
-        InvalidRequest: Empty, without a letter or digit, or over a million characters.
+        InvalidRequest: Empty, without a letter or digit, or too long for one recording.
     """
     if not is_speakable(text):
         shown = f'"{text.strip()[:40]}" has no letter or digit' if text.strip() else "The text is empty"
@@ -35,9 +36,10 @@ def check_text(text: str) -> str:
     return text
 
 
-def segment_texts(text: str, max_chars: int) -> list[str]:
-    """`text` in pieces that an engine can say at once, none without words."""
-    return [piece.strip() for piece in split(text, max_chars) if is_speakable(piece)]
+def segment_texts(text: str, manifest: Manifest) -> list[str]:
+    """`text` in pieces that the engine can say at once, none without words."""
+    pieces = split(text, manifest.max_text_size, manifest.measure_text)
+    return [piece.strip() for piece in pieces if is_speakable(piece)]
 
 
 def segment_seed(seed: int, index: int, text: str) -> int:
@@ -59,11 +61,10 @@ def talk(
     Raises:
         InvalidRequest: The text, the voice or the options do not fit the engine.
     """
-    script = _Script.of(engine, text, voice, options, ctx)
     parts = []
-    for index in range(len(script.texts)):
-        ctx.progress(index / len(script.texts), "talker")
-        parts.append(script.talk(index))
+    for fraction, part in _Script.of(engine, text, voice, options, ctx).codes():
+        ctx.progress(fraction, "talker")
+        parts.append(part)
     ctx.progress(1.0, "talker")
     return replace(parts[0], segments=tuple(segment for part in parts for segment in part.segments))
 
@@ -73,14 +74,16 @@ def decode(engine: LoadedEngine, codes: Codes, ctx: RequestContext) -> Audio:
 
     Raises:
         InvalidRequest: They come from another one, or hold nothing.
-        EngineError: The decoder gave no or non-finite audio.
+        EngineError: The decoder gave no audio, silence or non-finite samples.
     """
     require_engine(codes, engine.manifest.id)
     if not codes.segments:
         raise InvalidRequest("The codes hold no segment, so there is nothing to decode; connect a Talker.")
     ctx.report.seed = codes.segments[0].seed
-    ctx.report.segments = len(codes.segments)
-    return _joined(_decoded(engine, codes, ctx, len(codes.segments)), ctx)
+    ctx.progress(0.0, "codec decoder")
+    total = len(codes.segments)
+    parts = (((i + 1) / total, replace(codes, segments=(segment,))) for i, segment in enumerate(codes.segments))
+    return _record(engine, parts, ctx)
 
 
 def speak(
@@ -90,13 +93,9 @@ def speak(
 
     Raises:
         InvalidRequest: The text, the voice or the options do not fit the engine.
-        EngineError: The decoder gave no or non-finite audio.
+        EngineError: The decoder gave no audio, silence or non-finite samples.
     """
-    script = _Script.of(engine, text, voice, options, ctx)
-    total = len(script.texts)
-    return _joined(
-        (chunk for index in range(total) for chunk in _decoded(engine, script.talk(index), ctx, total, index)), ctx
-    )
+    return _record(engine, _Script.of(engine, text, voice, options, ctx).codes(), ctx)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,32 +116,70 @@ class _Script:
         values = engine.manifest.resolve(options)
         if voice is not None:
             require_engine(voice, engine.manifest.id)
-        texts = segment_texts(check_text(text), engine.manifest.max_text_chars)
-        ctx.report.segments, ctx.report.params = len(texts), dict(values)
+        texts = segment_texts(check_text(text), engine.manifest)
+        ctx.report.params = dict(values)
         return cls(engine, texts, voice, values, ctx)
 
-    def talk(self, index: int) -> Codes:
+    def codes(self) -> Iterator[tuple[float, Codes]]:
+        """Codes of one segment after the other, with the fraction of the text that is done then.
+
+        Raises:
+            NothingToSay: No segment holds anything that the engine can say; if only some do not, the report tells.
+        """
+        refusal: NothingToSay | None = None
+        has_any = False
+        self.ctx.progress(0.0, "talker")
+        for index, text in enumerate(self.texts):
+            try:
+                part = self._talk(index, text)
+            except NothingToSay as error:
+                refusal = error
+                self.ctx.report.warn_of("left_out", "Left out, since this model cannot say it:", [text[:40]])
+                continue
+            has_any = True
+            yield (index + 1) / len(self.texts), part
+        if refusal is not None and not has_any:
+            raise refusal
+
+    def _talk(self, index: int, text: str) -> Codes:
         """Codes of one segment, drawn from the segment's own seed."""
         self.ctx.check_cancel()
-        seeded = self.ctx.seeded(segment_seed(self.ctx.seed, index, self.texts[index]))
+        seeded = self.ctx.seeded(segment_seed(self.ctx.seed, index, text))
         with torch.inference_mode():
-            return self.engine.talk(self.texts[index], self.voice, self.options, seeded)
+            return self.engine.talk(text, self.voice, self.options, seeded)
 
 
-def _decoded(
-    engine: LoadedEngine, codes: Codes, ctx: RequestContext, total: int, first: int = 0
-) -> Iterator[AudioChunk]:
-    """Chunks of `codes`, each segment with the generators of its own seed; `total` and `first` are for the progress."""
-    for index, segment in enumerate(codes.segments, first):
-        ctx.check_cancel()
-        ctx.progress(index / total, "codec decoder")
-        for chunk in _driven(engine.decode(replace(codes, segments=(segment,)), ctx.seeded(segment.seed))):
-            if not math.isfinite(chunk.waveform.sum()):  # one NaN or infinity makes the sum one
-                raise EngineError(
-                    f'The decoder gave non-finite samples for "{segment.text[:40]}"; try dtype fp32 or another seed.'
-                )
-            yield replace(chunk, segment=index)
-    ctx.progress((first + len(codes.segments)) / total, "codec decoder")
+def _record(engine: LoadedEngine, parts: Iterator[tuple[float, Codes]], ctx: RequestContext) -> Audio:
+    """All segments decoded and joined; each part comes with the fraction that is done after it."""
+    waveforms: list[torch.Tensor] = []
+    texts: list[str] = []
+    sample_rate = engine.manifest.sample_rate
+    for fraction, part in parts:
+        sample_rate = part.sample_rate
+        for segment in part.segments:
+            waveforms.append(_waveform(engine, replace(part, segments=(segment,)), ctx))
+            texts.append(segment.text)
+        ctx.progress(fraction, "codec decoder")
+    ctx.report.segments = len(texts)
+    audio = Audio(join(waveforms, texts, sample_rate), sample_rate)
+    ctx.report.audio_seconds = round(audio.seconds, 4)
+    return audio
+
+
+def _waveform(engine: LoadedEngine, codes: Codes, ctx: RequestContext) -> torch.Tensor:
+    """[1, T] of the one segment in `codes`, decoded with the generators of its own seed."""
+    ctx.check_cancel()
+    (segment,) = codes.segments
+    chunks = [chunk.waveform for chunk in _driven(engine.decode(codes, ctx.seeded(segment.seed)))]
+    waveform = chunks[0] if len(chunks) == 1 else torch.cat([torch.zeros(1, 0), *chunks], dim=-1)
+    low, high = (float(bound) for bound in torch.aminmax(waveform)) if waveform.numel() else (0.0, 0.0)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise EngineError(
+            f'The decoder gave non-finite samples for "{segment.text[:40]}"; try dtype fp32 or another seed.'
+        )
+    if max(-low, high) <= SILENCE:
+        raise EngineError(f'The decoder gave silence for "{segment.text[:40]}"; try another seed or text.')
+    return waveform
 
 
 def _driven(chunks: Iterator[AudioChunk]) -> Iterator[AudioChunk]:
@@ -153,13 +190,3 @@ def _driven(chunks: Iterator[AudioChunk]) -> Iterator[AudioChunk]:
         if chunk is None:
             return
         yield chunk
-
-
-def _joined(chunks: Iterator[AudioChunk], ctx: RequestContext) -> Audio:
-    pieces = list(chunks)
-    if not pieces or not sum(piece.waveform.shape[-1] for piece in pieces):
-        raise EngineError("The engine made no audio; nothing is returned in its place. Try another seed or text.")
-    waveform = pieces[0].waveform if len(pieces) == 1 else torch.cat([piece.waveform for piece in pieces], dim=-1)
-    audio = Audio(waveform, pieces[0].sample_rate)
-    ctx.report.audio_seconds = round(audio.seconds, 4)
-    return audio

@@ -28,6 +28,10 @@ class InvalidRequest(MizuotoError):  # noqa: N818 - reads as the sentence it car
     code = "invalid_request"
 
 
+class NothingToSay(InvalidRequest):
+    """A piece of text holds nothing that this engine can say; other pieces of the same text may."""
+
+
 class ModelFileError(MizuotoError):
     """A model folder or checkpoint is missing, damaged or of another architecture."""
 

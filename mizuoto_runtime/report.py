@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +31,7 @@ class RunReport:
     timings_ms: dict[str, float] = field(default_factory=dict)
     memory: dict[str, dict[str, float]] = field(default_factory=dict)
     applied: dict[str, Any] = field(default_factory=dict)
-    warnings: list[dict[str, str]] = field(default_factory=list)
+    warnings: list[dict[str, Any]] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     schema_version: str = SCHEMA_VERSION
 
@@ -49,6 +49,14 @@ class RunReport:
         entry = {"code": code, "text": text}
         if entry not in self.warnings:
             self.warnings.append(entry)
+
+    def warn_of(self, code: str, text: str, items: Iterable[str]) -> None:
+        """One warning for many occasions: `text` once, with all `items` so far, each once."""
+        entry = next((entry for entry in self.warnings if entry["code"] == code), None)
+        if entry is None:
+            entry = {"code": code, "text": text, "items": []}
+            self.warnings.append(entry)
+        entry["items"] = list(dict.fromkeys([*entry["items"], *items]))
 
     def note_memory(self, name: str, size_bytes: int, loaded_bytes: int) -> None:
         """Record where a component's weights were when its phase ran."""

@@ -62,7 +62,8 @@ class LoadedHibari:
         """Durations, pitch and energy of one segment; see `LoadedEngine.talk`.
 
         Raises:
-            InvalidRequest: The text has no English sound, or `voice` is no voice of this engine.
+            NothingToSay: The text has no English sound.
+            InvalidRequest: `voice` is no voice of this engine.
         """
         if voice is not None and voice.name not in MANIFEST.voices:
             raise InvalidRequest(f'hibari has no voice "{voice.name}"; it has {", ".join(MANIFEST.voices)}.')
@@ -79,8 +80,8 @@ class LoadedHibari:
 
     def decode(self, codes: Codes, ctx: RequestContext) -> Iterator[AudioChunk]:
         """One chunk a segment; see `LoadedEngine.decode`."""
-        for index, segment in enumerate(codes.segments):
-            yield AudioChunk(self._waveform(segment, ctx), codes.sample_rate, index)
+        for segment in codes.segments:
+            yield AudioChunk(self._waveform(segment, ctx), codes.sample_rate)
 
     def _waveform(self, segment: Segment, ctx: RequestContext) -> torch.Tensor:
         # Drawn on the CPU whatever the device: one seed, one sound.

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from ...mizuoto_runtime.context import RequestContext
-from ...mizuoto_runtime.errors import InvalidRequest
+from ...mizuoto_runtime.errors import NothingToSay
 from ...mizuoto_runtime.text import english
 from .config import PAD_ID
 
@@ -28,14 +28,16 @@ class PhonemeEncoder:
         """Phoneme ids with a pad at both ends, [1, T] int64; what cannot be read is reported as a warning.
 
         Raises:
-            InvalidRequest: Nothing in `text` can be read as English.
+            NothingToSay: Nothing in `text` can be read as English.
         """
         phonemes = self._g2p.convert(text)
-        if phonemes.dropped:
-            ctx.report.warn("dropped_text", f"hibari reads English only and left out: {' '.join(phonemes.dropped)}")
-        ids = [self._ids[phoneme] for phoneme in phonemes.text if phoneme in self._ids]
-        if not any(phoneme.isalpha() for phoneme in phonemes.text):
-            raise InvalidRequest(
+        known = [phoneme for phoneme in phonemes.text if phoneme in self._ids]
+        foreign = [phoneme for phoneme in phonemes.text if phoneme not in self._ids]
+        if phonemes.dropped or foreign:
+            left_out = [*phonemes.dropped, *foreign]
+            ctx.report.warn_of("dropped_text", "hibari reads English only and left out:", left_out)
+        if not any(phoneme.isalpha() for phoneme in known):
+            raise NothingToSay(
                 f'hibari cannot read "{text[:40]}": it speaks English only. Choose a model for that language.'
             )
-        return torch.tensor([[PAD_ID, *ids, PAD_ID]])
+        return torch.tensor([[PAD_ID, *(self._ids[phoneme] for phoneme in known), PAD_ID]])

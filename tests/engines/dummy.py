@@ -26,7 +26,7 @@ MANIFEST = Manifest(
         Option("shape", "sine", "Wave.", choices=("sine", "square")),
         Option("echo", False, "Echo."),
     ),
-    max_text_chars=40,
+    max_text_size=40,
     sample_rate=SAMPLE_RATE,
     recognise=lambda folder: (folder / "dummy.txt").is_file(),
 )
@@ -72,10 +72,10 @@ class LoadedDummy:
 
     def decode(self, codes, ctx):
         """Two chunks a segment."""
-        for index, segment in enumerate(codes.segments):
+        for segment in codes.segments:
             self.calls.append(("decode", segment.text, ctx.seed))
             for half in segment.tensors["hidden"].chunk(2, dim=1):
-                yield AudioChunk(self.spoil(self._waveform(half, ctx)), codes.sample_rate, index)
+                yield AudioChunk(self.spoil(self._waveform(half, ctx)), codes.sample_rate)
 
     def _waveform(self, hidden, ctx):
         handle = self.handles[1]

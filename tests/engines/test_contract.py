@@ -47,7 +47,8 @@ def test_manifests_are_plausible(manifest):
     assert set(manifest.dtypes) <= set(DTYPES)
     assert manifest.dtypes
     assert 8000 <= manifest.sample_rate <= 48_000
-    assert manifest.max_text_chars > 0
+    assert manifest.max_text_size > 0
+    assert manifest.measure_text("One word.") <= manifest.measure_text("One word. Two words.")
     assert len(set(manifest.voices)) == len(manifest.voices)
 
 

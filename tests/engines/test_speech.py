@@ -7,10 +7,10 @@ from mizuoto.engines.artifacts import Codes, VoicePrompt
 from mizuoto.engines.base import Options
 from mizuoto.mizuoto_runtime.context import MAX_SEED
 from mizuoto.mizuoto_runtime.device import DeviceService
-from mizuoto.mizuoto_runtime.errors import Cancelled, EngineError, InvalidRequest, Unsupported
+from mizuoto.mizuoto_runtime.errors import Cancelled, EngineError, InvalidRequest, NothingToSay, Unsupported
 from mizuoto.mizuoto_runtime.runtime import Runtime
 from mizuoto.mizuoto_runtime.settings import Settings
-from mizuoto.tests.engines.dummy import SAMPLE_RATE, LoadedDummy
+from mizuoto.tests.engines.dummy import MANIFEST, SAMPLE_RATE, LoadedDummy
 
 TEXT = "The first sentence is this one. The second comes after it. And the third one ends it."
 
@@ -121,7 +121,7 @@ def test_the_report_and_progress(engine, runtime):
         ((" \n\t", None, None), "The text is empty"),
         (("... !?", None, None), r'"... !\?" has no letter or digit, so there is nothing to say'),
         (("🙂🙃", None, None), "has no letter or digit"),
-        (("a" * 1_000_001, None, None), "has 1,000,001 characters; the limit is 1,000,000"),
+        (("a" * 250_001, None, None), "has 250,001 characters; the limit is 250,000"),
         (("Hi.", VoicePrompt("other", "x"), None), 'The voice came from engine "other" but the model is "dummy"'),
         (("Hi.", None, Options("other")), 'The options are for engine "other"'),
         (("Hi.", None, Options("dummy", {"gain": 2.0})), "its range is 0 to 1"),
@@ -155,13 +155,35 @@ def test_audio_that_is_not_finite_is_an_error(runtime, value):
         speech.decode(engine, talk(engine, runtime), runtime.context())
 
 
-def test_no_audio_is_an_error_and_never_silence(runtime):
-    engine = LoadedDummy(runtime, spoil=lambda waveform: waveform[:, :0])
-    with pytest.raises(EngineError, match="made no audio; nothing is returned in its place"):
+@pytest.mark.parametrize("spoil", [lambda waveform: waveform[:, :0], lambda waveform: waveform * 1e-5])
+def test_no_audio_is_an_error_and_never_silence(runtime, spoil):
+    engine = LoadedDummy(runtime, spoil=spoil)
+    with pytest.raises(EngineError, match=r'silence for "The first .*; try another seed or text'):
         speak(engine, runtime)
     engine.decode = lambda codes, ctx: iter(())
-    with pytest.raises(EngineError, match="made no audio"):
+    with pytest.raises(EngineError, match="silence"):
         speech.decode(engine, talk(engine, runtime), runtime.context())
+
+
+class Picky(LoadedDummy):
+    """Cannot say what begins with "And"."""
+
+    def talk(self, text, *rest):
+        if text.startswith("And"):
+            raise NothingToSay(f"cannot say {text}")
+        return super().talk(text, *rest)
+
+
+def test_a_segment_that_cannot_be_said_is_left_out_and_reported(runtime):
+    ctx = runtime.context(5)
+    audio = speech.speak(Picky(runtime), TEXT, None, None, ctx)
+    (warning,) = ctx.report.warnings
+    assert (warning["code"], warning["items"]) == ("left_out", ["And the third one ends it."])
+    assert ctx.report.segments == 2
+    codes = talk(Picky(runtime), runtime)
+    assert torch.equal(speech.decode(Picky(runtime), codes, runtime.context()).waveform, audio.waveform)
+    with pytest.raises(NothingToSay, match="cannot say And nothing else"):
+        speech.speak(Picky(runtime), "And nothing else.", None, None, runtime.context())
 
 
 @pytest.mark.parametrize("stop_in", ["talk", "decode"])
@@ -188,14 +210,14 @@ def test_cancelled_in_the_middle(runtime, stop_in):
 
 def test_texts_keep_their_words_and_fit():
     text = f"{TEXT}\n\n{TEXT}"
-    pieces = speech.segment_texts(text, 40)
+    pieces = speech.segment_texts(text, MANIFEST)
     assert len(pieces) == 6
     assert all(0 < len(piece) <= 40 and piece == piece.strip() for piece in pieces)
     assert " ".join(pieces).split() == text.split()
-    wordless = speech.segment_texts(f"{TEXT}\n\n{'... ' * 40}\n\nEnd.", 40)
+    wordless = speech.segment_texts(f"{TEXT}\n\n{'... ' * 40}\n\nEnd.", MANIFEST)
     assert all(any(character.isalnum() for character in piece) for piece in wordless)
     assert wordless[-1].endswith("End.")
-    assert speech.segment_texts("... \n\n !", 40) == []
+    assert speech.segment_texts("... \n\n !", MANIFEST) == []
 
 
 def test_same_audio_on_a_small_simulated_device():
@@ -222,6 +244,7 @@ def test_the_engine_works_in_inference_mode_and_its_callers_do_not(engine, runti
 
     watched = Watched(runtime)
     codes = talk(watched, runtime)
-    for _ in speech._decoded(watched, codes, runtime.context(0), 1):
+    assert not torch.is_inference_mode_enabled()
+    for _ in speech._driven(watched.decode(codes, runtime.context(0))):
         assert not torch.is_inference_mode_enabled()
     assert len(seen) == 3 + 6 and all(seen)

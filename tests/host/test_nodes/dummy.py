@@ -34,7 +34,7 @@ class DummyEngine:
         for segment in codes.segments:
             if segment.text == "fail":
                 raise pack("mizuoto_runtime.errors").EngineError("The dummy failed on purpose; say something else.")
-            yield chunk(torch.full((1, 2400), 0.1), codes.sample_rate, 0)
+            yield chunk(torch.full((1, 2400), 0.1), codes.sample_rate)
 
 
 def trivial_speak():
