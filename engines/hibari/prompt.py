@@ -10,6 +10,7 @@ import torch
 from ...mizuoto_runtime.context import RequestContext
 from ...mizuoto_runtime.errors import NothingToSay
 from ...mizuoto_runtime.text import english
+from ...mizuoto_runtime.text.english.alphabet import SOUNDS
 from .config import PAD_ID
 
 
@@ -36,7 +37,7 @@ class PhonemeEncoder:
         if phonemes.dropped or foreign:
             left_out = [*phonemes.dropped, *foreign]
             ctx.report.warn_of("dropped_text", "hibari reads English only and left out:", left_out)
-        if not any(phoneme.isalpha() for phoneme in known):
+        if SOUNDS.isdisjoint(known):
             raise NothingToSay(
                 f'hibari cannot read "{text[:40]}": it speaks English only. Choose a model for that language.'
             )

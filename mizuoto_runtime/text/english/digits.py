@@ -8,6 +8,8 @@ from .numbers import MAX_DIGITS, cardinal, decimal, digit_names, ordinal, year
 
 CURRENCIES = {"$": ("dollar", "cent"), "£": ("pound", "pence"), "€": ("euro", "cent")}
 ORDINAL_SUFFIXES = ("st", "nd", "rd", "th")
+MAGNITUDES = frozenset(["hundred", "thousand", "million", "billion", "trillion"])
+"""Go on with the number before them: "$5 million"."""
 PLURAL_MARK = "*"
 """Follows a unit of money that is to be read in the plural: "dollar*"."""
 _SUFFIXES = ("ing", "'d", "ed", "'s", *ORDINAL_SUFFIXES, "s")
@@ -19,6 +21,11 @@ def is_number(word: str, first: bool) -> bool:
         return False
     suffix = next((s for s in _SUFFIXES if word.endswith(s)), "")
     return re.fullmatch(r"-?[0-9,.]*" if first else r"[0-9,.]*", word[: len(word) - len(suffix)]) is not None
+
+
+def is_grouped(number: str) -> bool:
+    """Whether the commas of `number` mark its thousands."""
+    return re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+", number) is not None
 
 
 def number_words(digits: str, suffix: str, currency: str | None, first: bool, negative: bool) -> list[str]:
@@ -36,6 +43,8 @@ def number_words(digits: str, suffix: str, currency: str | None, first: bool, ne
         return digit_names(bare.replace(".", ""))
     if digits.isdigit() and suffix in ORDINAL_SUFFIXES:
         return _words(ordinal(int(digits)))
+    if digits.isdigit() and len(digits) > 1 and digits[0] == "0" and currency not in CURRENCIES:
+        return digit_names(digits)  # a code: its zeros count
     if digits.isdigit() and len(digits) == 4 and not negative and currency not in CURRENCIES:
         return _words(year(int(digits)))
     if not first and "." not in digits:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..split import split
-from .alphabet import LETTER, PAUSES, QUOTES, SILENT_JOINTS
+from .alphabet import LETTER, MARKS, PAUSES, QUOTES, SILENT_JOINTS, SOUNDS
 from .compounds import run_starts, settle, sound
 from .data import DATA_FOLDER, EnglishData
 from .dictionary import Dictionary
@@ -30,6 +30,7 @@ _MARKUP = re.compile(r"\[([^\[\]]+)\]\(([^()]*)\)")
 _GIVEN = re.compile(r"/(.*?)/+")
 _RUNS = re.compile(rf"{LETTER}+(?:['’]{LETTER}+)*|\d+(?:[,.]\d+)*|[^\w\s]+")
 _NAMED_LETTERS = re.compile(r"(?=.*w)[b-df-hj-np-tv-xz]{2,5}", re.I)  # www, wtf: the net misreads a w without vowels
+_PHONEMES = SOUNDS | MARKS | PAUSES | QUOTES
 _EDGES = "".join(PAUSES | QUOTES | SILENT_JOINTS) + "()[]"  # is no part of a word that is reported
 _SIGN_SOUNDS = {
     **{"/": "slˈæʃ", "=": "ˈikwᵊlz", "+": "plˈʌs", "&": "ænd", "@": "æt", "%": "pəɹsˈɛnt", "#": "hˈæʃ"},
@@ -44,7 +45,7 @@ class Phonemes:
     Attributes:
         text: Phonemes, spaces between words, punctuation that makes pauses.
         dropped: Runs of letters, digits, signs and emoji that have no sound here, in the order of the text: other
-            scripts above all.
+            scripts above all, but also given phonemes that the alphabet lacks, and markup without any phoneme.
     """
 
     text: str
@@ -54,7 +55,7 @@ class Phonemes:
 class EnglishG2P:
     """Reads American English in the alphabet of Kokoro-82M.
 
-    `[word](/wˈɜɹd/)` in the text sets the phonemes of a word.
+    `[word](/wˈɜɹd/)` in the text sets the phonemes of a word; if there is none in it, the word itself is read.
 
     Args:
         data: The data, or a function that reads it when the first text comes.
@@ -110,11 +111,22 @@ class _Reader:
         start = 0
         for m in _MARKUP.finditer(text):
             tokens += self._tagged(text[start : m.start()])
-            given = _GIVEN.fullmatch(m[2])
-            space = " " if text[m.end() : m.end() + 1].isspace() else ""
-            tokens.append(Piece(m[1], "NN", space, phonemes=given[1] if given else None))
+            tokens += self._marked(m, " " if text[m.end() : m.end() + 1].isspace() else "")
             start = m.end()
         return tokens + self._tagged(text[start:])
+
+    def _marked(self, m: re.Match[str], space: str) -> list[Piece]:
+        given = _GIVEN.fullmatch(m[2])
+        if given is None:
+            return [Piece(m[1], "NN", space)]
+        if not (SOUNDS | PAUSES).isdisjoint(given[1]):
+            kept = "".join(c for c in given[1] if c in _PHONEMES)
+            lost = "".join(c for c in given[1] if c not in _PHONEMES)
+            return [Piece(m[1], "NN", space, phonemes=kept, dropped=(lost,) if lost else ())]
+        tokens = self._tagged(m[1])
+        if tokens:
+            tokens[-1].space = space
+        return [Piece("", phonemes="", dropped=(m[0],)), *tokens]
 
     def _tagged(self, text: str) -> list[Piece]:
         pairs = self._tokenise(text)

@@ -11,42 +11,27 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ...attention import Site
+from ...nn.transformer import EncoderLayer
 from ...ops import Embedding, LayerNorm, Linear
+from .alphabet import is_latin
 
 _NUM_HEADS = 4  # not recorded in the weights
 _CACHED_WORDS = 4096
+_RENAMES = {
+    **{".self_attn.in_proj_": ".attention.qkv.", ".self_attn.out_proj.": ".attention.out."},
+    **{".norm1.": ".attention_norm.", ".norm2.": ".feed_forward_norm."},
+    **{".linear1.": ".expand.", ".linear2.": ".project."},
+}
+"""Parts of the file's keys -> those of `EncoderLayer`."""
 
 
-class _Attention(nn.Module):
-    def __init__(self, hidden_size: int):
-        super().__init__()
-        self.in_proj_weight = nn.Parameter(torch.empty(3 * hidden_size, hidden_size))
-        self.in_proj_bias = nn.Parameter(torch.empty(3 * hidden_size))
-        self.out_proj = Linear(hidden_size, hidden_size)
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        parts = F.linear(hidden, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
-        query, key, value = (p.unflatten(-1, (_NUM_HEADS, -1)).transpose(1, 2) for p in parts)  # [B, H, T, D]
-        scores = torch.softmax(query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5, -1)
-        mixed: Tensor = self.out_proj((scores @ value).transpose(1, 2).flatten(2))
-        return mixed
-
-
-class _Layer(nn.Module):
-    def __init__(self, hidden_size: int, intermediate_size: int):
-        super().__init__()
-        self.self_attn = _Attention(hidden_size)
-        self.linear1 = Linear(hidden_size, intermediate_size)
-        self.linear2 = Linear(intermediate_size, hidden_size)
-        self.norm1, self.norm2 = LayerNorm(hidden_size), LayerNorm(hidden_size)
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        hidden = hidden + self.self_attn(self.norm1(hidden))
-        fed: Tensor = hidden + self.linear2(F.gelu(self.linear1(self.norm2(hidden))))
-        return fed
+def _renamed(key: str) -> str:
+    for theirs, ours in _RENAMES.items():
+        key = key.replace(theirs, ours)
+    return key
 
 
 class OovNet(nn.Module):
@@ -65,9 +50,10 @@ class OovNet(nn.Module):
         self._num_slots = num_slots
         self.emb = Embedding(num_chars, hidden_size)
         self.pos = nn.Parameter(torch.empty(state["pos"].shape))
-        self.layers = nn.ModuleList(_Layer(hidden_size, intermediate_size) for _ in range(num_layers))
+        site = Site("english:oov", _NUM_HEADS, hidden_size // _NUM_HEADS)
+        self.layers = nn.ModuleList(EncoderLayer(site, intermediate_size) for _ in range(num_layers))
         self.norm, self.head = LayerNorm(hidden_size), Linear(hidden_size, state["head.weight"].shape[0])
-        self.load_state_dict(dict(state))
+        self.load_state_dict({_renamed(key): value for key, value in state.items()})
         self.eval().requires_grad_(False)
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -88,14 +74,14 @@ class OovReader:
     """
 
     def __init__(self, state: Mapping[str, Tensor], alphabet: Mapping[str, Any]):
-        self._ids = {c: i for i, c in enumerate(alphabet["in"], 1)}
+        self._ids = {c: i for i, c in enumerate(alphabet["in"], 1) if is_latin(c)}
         self._phonemes = dict(enumerate(alphabet["out"], 1))
         self._max_length: int = alphabet["maxlen"]
         self._net = OovNet(state, alphabet["slots"])
         self._read = lru_cache(_CACHED_WORDS)(self._phonemes_of)
 
     def __call__(self, word: str) -> str:
-        """The phonemes of `word`; characters that the net does not know are passed over, so "" if it knows none."""
+        """The phonemes of `word`; characters that it does not know are passed over, so "" if it knows none."""
         known = "".join(c for c in word if c in self._ids)
         # The net sees so many characters at once: a longer word is read in equal parts rather than cut off.
         num_parts = -(-len(known) // self._max_length)
@@ -103,7 +89,7 @@ class OovReader:
         return "".join(self._read(known[a:b]) for a, b in pairwise(edges))
 
     def unknown(self, word: str) -> str:
-        """Those characters of `word` that the net does not know, in order."""
+        """Those characters of `word` that have no reading, in order; all letters that are not Latin are among them."""
         return "".join(c for c in word if c not in self._ids)
 
     @torch.inference_mode()

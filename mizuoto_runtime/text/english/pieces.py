@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .alphabet import CONSONANTS, LETTER, LOWER, PAUSES, QUOTES, UPPER, VOWELS
-from .digits import CURRENCIES
+from .digits import CURRENCIES, MAGNITUDES
 
 _PIECES = re.compile(
     rf"^['‘’]+|[{UPPER}](?=[{UPPER}][{LOWER}])|(?:^-)?(?:\d?[,.]?\d)+|[-_]+|['‘’]{{2,}}"
@@ -69,30 +69,33 @@ class Piece:
 
 def cut(tokens: Sequence[Piece]) -> Iterator[Piece]:
     """The pieces of tagged tokens; signs of punctuation get their sound here, signs of money go to their number."""
-    currency: str | None = None
+    sign: Piece | None = None  # a sign of money whose number has not ended
     for i, token in enumerate(tokens):
         if token.phonemes is not None:
             yield token
             continue
         texts = _PIECES.findall(token.text)
-        number_goes_on = i + 1 < len(tokens) and tokens[i + 1].tag == "CD"
+        is_number = token.tag == "CD" or re.match("-?[0-9]", token.text) is not None
+        number_goes_on = i + 1 < len(tokens) and tokens[i + 1].text.lower() in MAGNITUDES
+        if sign is not None and not is_number:
+            sign.dropped, sign = (sign.text,), None  # no number came
         for j, text in enumerate(texts):
             is_last = j + 1 == len(texts)
             piece = replace(token, text=text, space=token.space if is_last else "")
             sound = _sign_sound(piece)
             if token.tag == "$" and text in CURRENCIES:
-                currency, piece.phonemes = text, ""
+                sign, piece.phonemes = piece, ""
             elif sound is not None:
                 piece.phonemes = sound
                 piece.dropped = tuple(filter(None, [meaningful(text)])) if not sound else ()
-            elif currency is not None:
-                if token.tag != "CD":
-                    currency = None
-                elif is_last and not number_goes_on:
-                    piece.currency = currency  # said after the whole amount: "$5 million"
+            elif sign is not None:
+                if is_last and not number_goes_on:
+                    piece.currency, sign = sign.text, None  # said after the whole amount: "$5 million"
             elif text == "2" and 0 < j < len(texts) - 1 and (texts[j - 1][-1] + texts[j + 1][0]).isalpha():
                 piece.alias = "to"  # B2B
             yield piece
+    if sign is not None:
+        sign.dropped = (sign.text,)
 
 
 def meaningful(text: str) -> str:

@@ -1,5 +1,5 @@
 import pytest
-from mizuoto.mizuoto_runtime.text.english.digits import is_number, number_words
+from mizuoto.mizuoto_runtime.text.english.digits import is_grouped, is_number, number_words
 
 
 @pytest.mark.parametrize("word", ["5", "1,000", "3.14", "1990s", "21st", "-5", ".75", "10ing"])
@@ -36,6 +36,10 @@ def test_a_sign_opens_a_word():
         ("505", "", None, False, "five O five"),
         ("07", "", None, False, "zero seven"),
         ("8", "", None, False, "eight"),
+        ("0042", "", None, True, "zero zero four two"),
+        ("012345", "", None, True, "zero one two three four five"),
+        ("05", "", "$", True, "five dollar*"),
+        ("0", "", None, True, "zero"),
     ],
 )
 def test_number_words(digits, suffix, currency, first, words):
@@ -48,3 +52,11 @@ def test_a_negative_number_is_no_year():
 
 def test_a_number_without_a_name_is_read_digit_by_digit():
     assert number_words("9" * 5000, "", None, True, False) == ["nine"] * 5000
+
+
+@pytest.mark.parametrize(
+    ("number", "grouped"),
+    [("1,000", True), ("12,345,678", True), ("1,2", False), ("1,2345", False), ("1234,567", False), ("0,123", False)],
+)
+def test_commas_of_thousands(number, grouped):
+    assert is_grouped(number) is grouped

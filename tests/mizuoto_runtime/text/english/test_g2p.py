@@ -55,6 +55,20 @@ def test_readings(g2p, text, phonemes):
         ("24/7", "twˈɛntifˌɔɹ sˈɛvən"),
         ("wtf", "dˌʌbᵊljutˌiˈɛf"),
         ("Part Ivory", "pˈɑɹt ˈIvəɹi"),
+        ("It costs $5, 10 people came", "ˌɪt kˈɔsts fˈIv dˈɑləɹz, tˈɛn pˈipᵊl kˈAm"),
+        ("€0.99, $5M", "nˈIndi nˈIn sˈɛnts, fˈIv mˈɪljᵊn dˈɑləɹz"),
+        ("5$, 5 dollars", "fˈIv dˈɑləɹz, fˈIv dˈɑləɹz"),
+        ("$5-$10", "fˈIv tə tˈɛn dˈɑləɹz"),
+        ("US$20", "twˈɛnti jˌuˈɛs dˈɑləɹz"),
+        ("5€", "fˈIv jˈʊɹOz"),
+        ("-$5", "mˈInəs fˈIv dˈɑləɹz"),
+        ("1,2,3", "wˈʌn, tˈu, θɹˈi"),
+        ("10:30-11:45", "tˈɛn θˈɜɹTi tʊ əlˈɛvᵊn fˌɔɹTifˈIv"),
+        ("PIN 0042", "pˈɪn zˈɪɹO zˈɪɹO fˈɔɹ tˈu"),
+        ("0958", "zˈɪɹO nˈIn fˈIv ˈAt"),
+        ("555-0199", "fˈIv fˈIv fˈIv, zˈɪɹO wˈʌn nˈIn nˈIn"),
+        ("Mon, 3 May", "mˈʌndˌA, ðə θˈɜɹd ʌv mˈA"),
+        ("He is in the Sun. It is hot.", "hˌi ɪz ɪn ðə sˈʌn. ˌɪt ɪz hˈɑt."),
     ],
 )
 def test_readings_that_differ_from_the_wheel_on_purpose(g2p, text, phonemes):
@@ -83,6 +97,38 @@ def test_markup_sets_the_phonemes_of_a_word(g2p):
 )
 def test_what_has_no_sound_is_reported(g2p, text, dropped):
     assert g2p.convert(text).dropped == dropped
+
+
+@pytest.mark.parametrize(
+    ("text", "dropped"),
+    [
+        ("I said Привет to Иван", ("Привет", "Иван")),
+        ("Ελλάδα", ("Ελλάδα",)),
+        ("Łódź, µ and Hawaiʻi", ()),
+        ("$ alone", ("$",)),
+        ("how many $", ("$",)),
+        ("$5 or $5-$10 or 5$", ()),
+    ],
+)
+def test_other_scripts_and_lone_signs_are_reported(g2p, text, dropped):
+    assert g2p.convert(text).dropped == dropped
+
+
+def test_other_scripts_leave_no_sound(g2p):
+    assert not any(map(str.isalpha, g2p("Привет Ελλάδα")))
+
+
+@pytest.mark.parametrize("given", ["", "123", "你好", "ˈ"])
+def test_markup_without_a_phoneme_leaves_the_word_and_is_reported(g2p, given):
+    reading = g2p.convert(f"the [apple](/{given}/) pie")
+    assert reading.text == g2p("the apple pie")
+    assert reading.dropped == (f"[apple](/{given}/)",)
+
+
+def test_given_phonemes_outside_the_alphabet_are_reported(g2p):
+    reading = g2p.convert("[Mizuoto](/mˌi你zu5/) is")
+    assert reading.text == "mˌizu ɪz"
+    assert reading.dropped == ("你5",)
 
 
 def test_call_is_the_text_of_convert(g2p):

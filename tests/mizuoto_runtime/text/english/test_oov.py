@@ -29,5 +29,10 @@ def test_characters_it_does_not_know(read):
     assert read("zor東blax") == read("zorblax")
 
 
+def test_other_scripts_have_no_reading(read):
+    assert read("Привет") == read("Ελλάδα") == ""
+    assert read.unknown("zorПα") == "Пα"
+
+
 def test_weights_ask_for_no_gradient(read):
     assert not any(p.requires_grad for p in read._net.parameters())

@@ -15,6 +15,19 @@ DELIBERATE = [
     r"\d(?:[mbt]n)\b|24/7",  # 2bn
     r"\b(?=\w*w)[b-df-hj-np-tv-xz]{2,5}\b",  # www, wtf: letters are named
     r"\b(?:Part|Book|Chapter|King|Henry) [IVXLC][a-z']",  # "Part Ivory" holds no numeral
+    r"[$£€][\d.,]+[a-z]*[,;:.]? [$£€]?\d",  # "$5, 10 people": the sign is not said again after the next number
+    r"[$£€][\d.,]+[a-z]*\s?[-–]",  # "$5-$10": a range of money
+    r"\d\s?(?:[kmb]|[mb]illion)?\s?[$£€](?!\d)|-[$£€]|[a-z][$£€]\d",  # "5€", "-$5", "US$20": a sign in other places
+    r"[$£€](?![\d-])",  # a sign without a number is not passed over in silence
+    r"[¥₹₩]\s?\d{4}(?![\d,])",  # ¥1999 is no year
+    r"\d,\d{1,2}(?!\d)|\d,\d{4}|\d{4},\d|(?<!\d)0\d*,\d",  # "1,2,3" holds no thousands
+    r"(?<![\d.,:/-])0\d+(?![\d:/-])|(?<=\d-)0\d+$",  # leading zeros are read: "PIN 0042"
+    r"\d:\d\d(?:\s?[ap]\.?m\.?)?\s?[-–]\s?\d|\d[-–]\d\d?:\d",  # "10:30-11:45": a range of times
+    r"(?<![:\d])\d{1,2}\s?[ap]m\b",  # "9am": "am" is no verb
+    r"\b1-\d{3}-\d{3}-\d{4}",  # a phone number with the code of its country
+    r"\b(?-i:Mon|Tues?|Wed|Thu|Thurs?|Fri|Sat|Sun)\b",  # "Mon, 3 May": a day; "the Sun.": none
+    r"[\u0370-\u058f\u10a0-\u10ff]",  # Greek, Cyrillic, Armenian, Georgian: reported, not guessed
+    r"\]\(/[^a-z]*/\)",  # markup without a phoneme: the word is read
     r"\w{25}",  # the wheel cuts unknown words off at 24 letters
 ]
 SKIPPED = re.compile("|".join(DELIBERATE), re.I)
@@ -46,7 +59,23 @@ def test_the_comparison_sees_a_wrong_word(wheel):
 
 
 @pytest.mark.parametrize(
-    "line", ["It is 3.10.", "Wait -- now.", "won 21-14.", "It rained in the U.S.", "and .75", "www", "Part Ivory"]
+    "line",
+    [
+        *("It is 3.10.", "Wait -- now.", "won 21-14.", "It rained in the U.S.", "and .75", "www", "Part Ivory"),
+        *("It costs $5, 10 people came", "€0.99, $5M", "$5-$10", "5€", "US$20", "-$5", "¥1999"),
+        *(
+            "1,2,3",
+            "1,2345",
+            "PIN 0042",
+            "10:30-11:45",
+            "9am",
+            "9 am - 5 pm",
+            "1-800-555-0199",
+            "Mon, 3 May",
+            "in the Sun.",
+        ),
+        *("Привет", "Ελλάδα", "[x](//)", "[x](/123/)"),
+    ],
 )
 def test_what_is_left_out_does_differ(g2p, wheel, line):
     assert SKIPPED.search(line)

@@ -18,6 +18,16 @@ def test_currency_goes_to_the_end_of_the_amount():
     assert (sign.phonemes, five.currency, million.currency, left.currency) == ("", None, "$", None)
 
 
+def test_a_sign_of_money_counts_for_one_amount():
+    tokens = [Piece("$", "$"), Piece("5", "CD"), Piece(",", ","), Piece("10", "CD", " "), Piece("20", "CD")]
+    assert [p.currency for p in cut(tokens)] == [None, "$", None, None, None]
+
+
+def test_a_sign_of_money_without_a_number_is_reported():
+    pieces = list(cut([Piece("$", "$", " "), Piece("now", "RB"), Piece("€", "$")]))
+    assert [p.dropped for p in pieces] == [("$",), (), ("€",)]
+
+
 def test_punctuation_keeps_what_makes_a_pause():
     pieces = list(cut([Piece("–", ":"), Piece(",", ","), Piece("(", "-LRB-"), Piece("*", "NFP")]))
     assert [p.phonemes for p in pieces] == ["—", ",", "(", ""]
