@@ -35,7 +35,7 @@ class DeviceService:
         Raises:
             InvalidRequest: No such form of name.
         """
-        if not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(str(name)):  # API users may send a number
             raise InvalidRequest(f'"{name}" is no device name; use auto, cpu, mps, cuda:0 or xpu:0.')
         kind, _, index = name.partition(":")
         return torch.device(kind, int(index or 0)) if kind in ("cuda", "xpu") else torch.device(kind)
@@ -129,7 +129,9 @@ class DeviceService:
             return torch.cuda.is_bf16_supported()
         return True
 
-    def pick_dtype(self, device: torch.device, requested: str, preferred: Sequence[str]) -> torch.dtype:
+    def pick_dtype(
+        self, device: torch.device, requested: str, preferred: Sequence[str], engine: str = "This engine"
+    ) -> torch.dtype:
         """The dtype to load a model in.
 
         Args:
@@ -137,6 +139,7 @@ class DeviceService:
             requested: "auto", "fp32", "bf16" or "fp16".
             preferred: The engine's dtypes on accelerators, best first; the CPU's automatic choice is fp32, which is
                 always possible.
+            engine: Its name, for messages.
 
         Raises:
             InvalidRequest: The engine or the device does not support `requested`.
@@ -146,9 +149,8 @@ class DeviceService:
                 return torch.float32
             return next((DTYPES[name] for name in preferred if self.supports(device, DTYPES[name])), torch.float32)
         if requested not in (*preferred, "fp32"):
-            raise InvalidRequest(
-                f'This engine does not run in {requested}; choose dtype "auto" or {", ".join(preferred)}.'
-            )
+            names = ", ".join(dict.fromkeys((*preferred, "fp32")))
+            raise InvalidRequest(f'{engine} does not run in {requested}; choose dtype "auto" or {names}.')
         if not self.supports(device, DTYPES[requested]):
             raise InvalidRequest(
                 f'Device "{device}" does not compute {requested} correctly; choose dtype "auto" or "fp32".'

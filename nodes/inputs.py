@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
-from ..engines.base import Option
+from ..engines.artifacts import Codes, VoicePrompt
+from ..engines.base import Option, Options
 from ..mizuoto_runtime.context import MAX_SEED
+from ..mizuoto_runtime.errors import InvalidRequest
+from ..mizuoto_runtime.runtime import Model
 from .host.api import ModelSocket, OptionsSocket, VoiceSocket, io
+
+# Input -> type, what a wrong value is not, where a right one comes from.
+_SOCKETS: dict[str, tuple[type, str, str]] = {
+    "model": (Model, "no speech model", "a Load Speech Model node"),
+    "voice": (VoicePrompt, "no voice", "a Preset Voice node"),
+    "options": (Options, "no set of options", "the options node of the model's engine"),
+    "codes": (Codes, "no set of codes", "a Talker node"),
+}
+_OPTIONAL = frozenset({"voice", "options"})
+
+
+def check_sockets(**values: object) -> None:
+    """Refuse what ComfyUI lets through: a literal in an API prompt where one of the pack's own types belongs.
+
+    Raises:
+        InvalidRequest: One of the values has another type than its name demands.
+    """
+    for name, value in values.items():
+        kind, wrong, source = _SOCKETS[name]
+        if not isinstance(value, kind) and not (value is None and name in _OPTIONAL):
+            raise InvalidRequest(f'Input "{name}" is "{str(value)[:40]}", which is {wrong}; connect {source}.')
 
 
 def model_input() -> io.Input:
@@ -47,6 +71,11 @@ def seed_input() -> io.Input:
         control_after_generate=True,
         tooltip="The same seed, text and settings give the same sound, sample by sample.",
     )
+
+
+def speech_inputs() -> list[io.Input]:
+    """All that a node needs to say something: model, text, seed, voice, options."""
+    return [model_input(), text_input(), seed_input(), voice_input(), options_input()]
 
 
 def audio_output() -> io.Output:

@@ -62,7 +62,7 @@ class LoadModel(io.ComfyNode):
     @classmethod
     def fingerprint_inputs(cls, model: str = "", device: str = "auto", dtype: str = "auto") -> str:
         """Load again when the model's files were replaced."""
-        installed = folders.installed_models().get(model)
+        installed = folders.installed_models().get(str(model))
         return folders.fingerprint(installed.folder) if installed else ""
 
     @classmethod

@@ -11,18 +11,7 @@ from ..mizuoto_runtime.runtime import Model
 from .host.api import CodesSocket, io, schema
 from .host.audio import to_comfy
 from .host.session import request
-from .inputs import audio_output, model_input, options_input, report_output, seed_input, text_input, voice_input
-
-
-def _validate_text(text: str | None) -> bool | str:
-    """Refuse a typed text without words before anything loads; a linked text is checked when it arrives."""
-    if text is None:
-        return True
-    try:
-        speech.check_text(text)
-    except InvalidRequest as error:
-        return str(error)
-    return True
+from .inputs import audio_output, check_sockets, model_input, report_output, speech_inputs
 
 
 def _output(value: object, report: RunReport) -> io.NodeOutput:
@@ -31,7 +20,22 @@ def _output(value: object, report: RunReport) -> io.NodeOutput:
     return io.NodeOutput(value, text, ui={"mizuoto_report": [text]})
 
 
-class Speak(io.ComfyNode):
+class _SaysText(io.ComfyNode):
+    """What Speak and Talker have in common."""
+
+    @classmethod
+    def validate_inputs(cls, text: str | None = None) -> bool | str:
+        """Refuse a typed text without words before anything loads; a linked text is checked when it arrives."""
+        if text is None:
+            return True
+        try:
+            speech.check_text(text)
+        except InvalidRequest as error:
+            return str(error)
+        return True
+
+
+class Speak(_SaysText):
     """The whole chain in one node."""
 
     @classmethod
@@ -42,26 +46,22 @@ class Speak(io.ComfyNode):
             "Speak",
             description="Speaks a text of any length. The same as Talker and Codec Decoder one after the other.",
             search_aliases=("tts", "text to speech", "say"),
-            inputs=[model_input(), text_input(), seed_input(), voice_input(), options_input()],
+            inputs=speech_inputs(),
             outputs=[audio_output(), report_output()],
         )
-
-    @classmethod
-    def validate_inputs(cls, text: str | None = None) -> bool | str:
-        """See `_validate_text`."""
-        return _validate_text(text)
 
     @classmethod
     def execute(
         cls, model: Model, text: str, seed: int = 0, voice: VoicePrompt | None = None, options: Options | None = None
     ) -> io.NodeOutput:
         """Speak."""
+        check_sockets(model=model, voice=voice, options=options)
         with request(model, "speak", seed) as ctx:
             audio = speech.speak(model.engine, text, voice, options, ctx)
         return _output(to_comfy(audio), ctx.report)
 
 
-class Talker(io.ComfyNode):
+class Talker(_SaysText):
     """Phase talker."""
 
     @classmethod
@@ -72,7 +72,7 @@ class Talker(io.ComfyNode):
             "Talker",
             description="Turns text into codes, which a Codec Decoder turns into sound.",
             search_aliases=("tts", "text to speech"),
-            inputs=[model_input(), text_input(), seed_input(), voice_input(), options_input()],
+            inputs=speech_inputs(),
             outputs=[
                 CodesSocket.Output(display_name="codes", tooltip="For a Codec Decoder with the same model."),
                 report_output(),
@@ -80,15 +80,11 @@ class Talker(io.ComfyNode):
         )
 
     @classmethod
-    def validate_inputs(cls, text: str | None = None) -> bool | str:
-        """See `_validate_text`."""
-        return _validate_text(text)
-
-    @classmethod
     def execute(
         cls, model: Model, text: str, seed: int = 0, voice: VoicePrompt | None = None, options: Options | None = None
     ) -> io.NodeOutput:
         """Talk."""
+        check_sockets(model=model, voice=voice, options=options)
         with request(model, "talk", seed) as ctx:
             codes = speech.talk(model.engine, text, voice, options, ctx)
         return _output(codes, ctx.report)
@@ -111,6 +107,7 @@ class CodecDecoder(io.ComfyNode):
     @classmethod
     def execute(cls, model: Model, codes: Codes) -> io.NodeOutput:
         """Decode."""
+        check_sockets(model=model, codes=codes)
         with request(model, "decode") as ctx:
             audio = speech.decode(model.engine, codes, ctx)
         return _output(to_comfy(audio), ctx.report)

@@ -9,7 +9,7 @@ from ..engines.artifacts import VoicePrompt
 from ..mizuoto_runtime.errors import InvalidRequest
 from ..mizuoto_runtime.runtime import Model
 from .host.api import VoiceSocket, io, schema
-from .inputs import model_input
+from .inputs import check_sockets, model_input
 
 
 @cache
@@ -42,9 +42,9 @@ class PresetVoice(io.ComfyNode):
     @classmethod
     def execute(cls, model: Model, name: str) -> io.NodeOutput:
         """Choose the voice."""
+        check_sockets(model=model)
         manifest = model.engine.manifest
         if name not in manifest.voices:
-            raise InvalidRequest(
-                f'Model "{model.name}" has no voice "{name}"; it has {", ".join(manifest.voices) or "none"}.'
-            )
+            remedy = f"choose one of: {', '.join(manifest.voices)}" if manifest.voices else "it brings none along"
+            raise InvalidRequest(f'Model "{model.name}" has no voice "{name}"; {remedy}.')
         return io.NodeOutput(VoicePrompt(manifest.id, name))

@@ -50,10 +50,10 @@ def roots() -> list[Path]:
         for path in folder_paths.get_folder_paths(key)
     ]
     candidates = [*configured, os.path.join(folder_paths.models_dir, "TTS")]
-    unique = {
-        os.path.normcase(os.path.realpath(path)): Path(path) for path in reversed(candidates) if os.path.isdir(path)
-    }
-    return list(reversed(unique.values()))
+    unique: dict[str, Path] = {}
+    for path in filter(os.path.isdir, candidates):
+        unique.setdefault(os.path.normcase(os.path.realpath(path)), Path(path))
+    return list(unique.values())
 
 
 def installed_models() -> dict[str, InstalledModel]:
@@ -71,7 +71,7 @@ def find_model(name: str) -> InstalledModel:
     Raises:
         InvalidRequest: There is none; the text says where it was looked for and what there is.
     """
-    found = installed_models().get(name)
+    found = installed_models().get(str(name))  # API users may send anything
     if found is None:
         places = ", ".join(f'"{root.parent.name}/{root.name}"' for root in roots())
         raise InvalidRequest(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from aiohttp import web
 
 from .session import runtime
@@ -25,14 +23,17 @@ def register_routes() -> None:
     async def release(request: web.Request) -> web.Response:
         try:
             body = await request.json() if request.can_read_body else {}
-        except json.JSONDecodeError:
+        except (ValueError, LookupError, RecursionError):  # no JSON, an unknown charset, brackets without end
             return _error(400, 'The body is not JSON; send {} or {"model": "name"}.')
         name = body.get("model") if isinstance(body, dict) else None
+        if not isinstance(body, dict) or body.keys() - {"model"} or not isinstance(name, str | None):
+            return _error(400, 'The body asks for something unknown; send {} or {"model": "name"}.')
         known = {model.name for model in runtime().models()}
         if name is not None and name not in known:
             return _error(404, f'No model "{name}" is loaded; loaded are: {", ".join(sorted(known)) or "none"}.')
         queue = server.prompt_queue
-        # Holding the queue's lock keeps the worker from starting a prompt: weights move in one thread at a time only.
+        # Holding the queue's lock keeps the worker from starting a prompt, and nothing else: the worker unloads models
+        # on /free between prompts without it. Those two are kept apart by the handles' own locks.
         with queue.mutex:
             if queue.currently_running:
                 return _error(409, "A prompt is running; wait until it has ended or interrupt it.")

@@ -46,9 +46,11 @@ def load_model(name: str, device: str, dtype: str) -> Model:
     """
     host, installed = runtime(), folders.find_model(name)
     target = mm.get_torch_device() if device == "auto" else host.devices.require(host.devices.parse(device))
-    spec = LoadSpec(name, installed.folder, target, host.devices.pick_dtype(target, dtype, installed.manifest.dtypes))
+    manifest = installed.manifest
+    chosen = host.devices.pick_dtype(target, dtype, manifest.dtypes, f'Engine "{manifest.id}"')
+    spec = LoadSpec(name, installed.folder, target, chosen)
     key = (installed.folder, folders.fingerprint(installed.folder), str(target), str(spec.dtype))
-    model = host.model(key, name, lambda: engines.engine(installed.manifest.id).load(spec, host))
+    model = host.model(key, name, lambda: engines.engine(manifest.id).load(spec, host))
     _ = model.engine  # a broken checkpoint must fail in the node that names it
     return model
 

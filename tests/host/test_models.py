@@ -107,3 +107,20 @@ def test_a_file_that_vanishes_after_listing(comfy, folder):
 def test_a_device_that_is_not_there(comfy):
     with pytest.raises(NodeError, match=r'Device "cuda:7" is not usable on this machine; choose one of: cpu'):
         comfy.run(load(device="cuda:7") | speak("Hello.") | save(["speak", 0]))
+
+
+@pytest.mark.parametrize("device", [5, {"index": 0}, True])
+def test_a_device_that_is_no_name(comfy, device):
+    with pytest.raises(NodeError, match=r"is no device name; use auto, cpu, mps, cuda:0 or xpu:0"):
+        comfy.run(load(device=device) | speak("Hello.") | save(["speak", 0]))
+
+
+@pytest.mark.parametrize("model", [5, {"name": "x"}])
+def test_a_model_that_is_no_name(comfy, model):
+    with pytest.raises(HostError, match="is not installed"):
+        say(comfy, model)
+
+
+def test_a_dtype_the_engine_lacks_names_the_engine(comfy):
+    with pytest.raises(NodeError, match=r'Engine "hibari" does not run in fp16; choose dtype "auto" or .*fp32'):
+        comfy.run(load(dtype="fp16") | speak("Hello.") | save(["speak", 0]))

@@ -2,6 +2,8 @@
 
 import json
 import time
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pytest
@@ -179,6 +181,80 @@ def test_routes(comfy):
     comfy.interrupt()
     with pytest.raises(InterruptedPromptError):
         comfy.wait(prompt_id)
+
+
+def post_raw(comfy, body, content_type="application/json"):
+    """Status and error of the release route for a body that no client of ours would send."""
+    url, headers = f"{comfy.url}/mizuoto/runtime/release", {"Content-Type": content_type}
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        opener.open(urllib.request.Request(url, body, headers), timeout=60)
+    return caught.value.code, json.load(caught.value)["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"not json", "application/json"),
+        (b"\xff\xfe{}", "application/json"),
+        (b"{}", "application/json; charset=no-such-charset"),
+        (b"[" * 100_000, "application/json"),
+    ],
+)
+def test_release_refuses_what_is_no_json(comfy, body, content_type):
+    assert post_raw(comfy, body, content_type) == (400, 'The body is not JSON; send {} or {"model": "name"}.')
+
+
+@pytest.mark.parametrize(
+    "body", ["[1]", '"x"', "3", "null", '{"foo": 1}', '{"model": "x", "foo": 1}', '{"model": ["x"]}', '{"model": {}}']
+)
+def test_release_frees_nothing_for_a_request_it_does_not_understand(comfy, body):
+    comfy.run(spoken(seed=52))
+    assert post_raw(comfy, body.encode())[0] == 400
+    assert loaded(comfy) == {MODEL: 2}
+
+
+def test_release_without_a_name_frees_all(comfy):
+    for body in ({}, {"model": None}):
+        comfy.run(spoken(f"Body {body}.", seed=53))
+        assert comfy.post("/mizuoto/runtime/release", body)["released_bytes"] > 20e6
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("voice", "heart", r'Input "voice" is "heart", which is no voice; connect a Preset Voice node\.'),
+        (
+            "options",
+            {"speed": 2.0},
+            r'Input "options" is "\{\'speed\': 2\.0\}", which is no set of options; connect the',
+        ),
+        ("model", MODEL, r'Input "model" is "hibari \(built-in\)", which is no speech model; connect a Load Speech'),
+        ("model", 5, r'Input "model" is "5", which is no speech model; connect a Load Speech Model node\.'),
+    ],
+)
+@pytest.mark.parametrize("node", ["speak", "talk"])
+def test_literals_in_place_of_links_are_refused(comfy, node, name, value, sentence):
+    prompt = spoken() if node == "speak" else phases()
+    prompt[node]["inputs"][name] = value
+    with pytest.raises(NodeError, match=sentence):
+        comfy.run(prompt)
+
+
+def test_literals_in_place_of_links_are_refused_by_decoder_and_preset_voice(comfy):
+    prompt = phases()
+    prompt["decode"]["inputs"]["codes"] = "hello"
+    with pytest.raises(NodeError, match=r'Input "codes" is "hello", which is no set of codes; connect a Talker node\.'):
+        comfy.run(prompt)
+    preset = {"voice": {"class_type": "MizuotoPresetVoice", "inputs": {"model": MODEL, "name": "heart"}}}
+    with pytest.raises(NodeError, match=r"which is no speech model; connect a Load Speech Model node\."):
+        comfy.run(load() | preset | speak(voice=["voice", 0]) | save(["speak", 0]))
+
+
+def test_an_unknown_preset_voice_names_the_others(comfy):
+    preset = {"voice": {"class_type": "MizuotoPresetVoice", "inputs": {"model": ["load", 0], "name": "bob"}}}
+    with pytest.raises(NodeError, match='has no voice "bob"; choose one of: heart'):
+        comfy.run(load() | preset | speak(voice=["voice", 0]) | save(["speak", 0]))
 
 
 def test_a_failing_engine_fails_the_node_with_its_sentence(comfy):  # P64

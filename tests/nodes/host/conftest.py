@@ -17,4 +17,4 @@ def packages_without_comfyui(monkeypatch):
         monkeypatch.setitem(sys.modules, name, package)
     yield
     for name in [name for name in sys.modules if name.startswith("mizuoto.nodes.")]:
-        monkeypatch.delitem(sys.modules, name, raising=False)
+        sys.modules.pop(name)  # not through monkeypatch, which would put it back
