@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import http.client
 import json
 import sys
 import urllib.error
 import urllib.request
 import wave
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,7 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     speak.add_argument("output", type=Path, help="the WAV file to write")
     speak.add_argument("--seed", type=int, default=0)
     speak.add_argument("--speed", type=float, default=1.0)
-    speak.add_argument("--device", default="cpu", help="cpu, cuda:0, xpu:0 or mps")
+    speak.add_argument(
+        "--device", default="cpu", help="auto (the first accelerator, if there is one), cpu, cuda:0, xpu:0 or mps"
+    )
     speak.set_defaults(command=_speak)
 
     runtime = commands.add_parser("runtime", help="what a running ComfyUI has loaded")
@@ -53,19 +59,33 @@ def _speak(options: argparse.Namespace) -> None:
     manifest = engines.manifests()["hibari"]
     speech.check_text(options.text)
     host = Runtime()
-    device = host.devices.require(host.devices.parse(options.device))
+    devices = host.devices
+    device = devices.available()[0] if options.device == "auto" else devices.require(devices.parse(options.device))
     assert manifest.built_in is not None
     engine = engines.engine("hibari").load(LoadSpec("hibari", manifest.built_in, device, DTYPES["fp32"]), host)
     ctx = host.context(options.seed)
-    audio = speech.speak(engine, options.text, None, Options("hibari", {"speed": options.speed}), ctx)
-    _write_wav(
-        options.output, audio.waveform.clamp(-1.0, 1.0).mul(32767.0).short().numpy().tobytes(), audio.sample_rate
-    )
+    with _writable(options.output):
+        audio = speech.speak(engine, options.text, None, Options("hibari", {"speed": options.speed}), ctx)
+        pcm = audio.waveform.clamp(-1.0, 1.0).mul(32767.0).short().numpy().tobytes()
+        _write_wav(options.output, pcm, audio.sample_rate)
     print(f"{options.output}: {audio.seconds:.1f} s")
 
 
+@contextlib.contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    """Fail before the work if `path` cannot be written; if the work fails, leave no new file and keep an old one."""
+    is_new = not path.exists()
+    path.open("ab").close()
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            path.unlink(missing_ok=True)
+        raise
+
+
 def _write_wav(path: Path, pcm: bytes, sample_rate: int) -> None:
-    with wave.open(str(path), "wb") as file:
+    with path.open("wb") as stream, wave.open(stream, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(sample_rate)
@@ -73,22 +93,31 @@ def _write_wav(path: Path, pcm: bytes, sample_rate: int) -> None:
 
 
 def _runtime(options: argparse.Namespace) -> None:
-    url = options.url.rstrip("/")
+    url = options.url.rstrip("/") + "/mizuoto/runtime"
     if options.release:
-        released = _fetch(urllib.request.Request(f"{url}/mizuoto/runtime/release", b"{}", method="POST"))
-        print(f"{released['released_bytes'] / 1e6:.0f} MB released")
-    print(json.dumps(_fetch(urllib.request.Request(f"{url}/mizuoto/runtime")), indent=2))
+        print(f"{_fetch(url + '/release', 'released_bytes', b'{}')['released_bytes'] / 1e6:.0f} MB released")
+    print(json.dumps(_fetch(url, "models"), indent=2))
 
 
-def _fetch(request: urllib.request.Request) -> dict[str, int]:
+def _fetch(url: str, key: str, body: bytes | None = None) -> dict[str, Any]:
+    """The answer, a JSON object that has `key`.
+
+    Raises:
+        OSError: Nobody or somebody else answers, or the pack refuses.
+    """
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            data: dict[str, int] = json.load(answer)
-            return data
+        with urllib.request.urlopen(urllib.request.Request(url, body), timeout=10) as answer:
+            data = json.load(answer)
+            _ = data[key]
+            return dict(data)
     except urllib.error.HTTPError as error:
-        raise OSError(f"{request.full_url} answered {error.code}: {error.read().decode()}") from None
+        with contextlib.suppress(ValueError, TypeError, LookupError):
+            raise OSError(f"{url} answered {error.code}: {json.load(error)['error']}") from None
+        raise OSError(f"{url} answered {error.code}: no ComfyUI with this pack is there; correct --url.") from None
     except urllib.error.URLError as error:
-        raise OSError(f"No ComfyUI answers at {request.full_url} ({error.reason}); start it or give --url.") from None
+        raise OSError(f"No ComfyUI answers at {url} ({error.reason}); start it or give --url.") from None
+    except (ValueError, TypeError, LookupError, RecursionError, http.client.HTTPException):
+        raise OSError(f"What is at {url} is no ComfyUI with this pack; correct --url.") from None
 
 
 if __name__ == "__main__":
