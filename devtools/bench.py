@@ -11,19 +11,19 @@ from typing import Any
 
 from .checks import test_environment
 from .console import say
-from .environment import BUILT, ROOT
+from .environment import ROOT
 
 BENCHES = ROOT / "tests" / "bench"
 FIELDS = ("id", "what", "ours", "other", "ratio", "bar", "holds")
 
 
-def run(python: Path, *, as_json: bool, folder: Path = BENCHES) -> int:
-    """Run `bench_*.py` of a folder. 0 if every bar holds and every file ran to its end, else 1."""
+def run(python: Path, host: Path, *, as_json: bool, folder: Path = BENCHES) -> int:
+    """Run `bench_*.py` of a folder with a ComfyUI at hand. 0 if all bars hold and all files ran to the end, else 1."""
     good = True
     if not as_json:
         say(_line("id", "ours", "other", "ratio", "bar", "holds", "what"))
     for path in sorted(folder.glob("bench_*.py")):
-        for row in _rows(python, path):
+        for row in _rows(python, host, path):
             good = good and bool(row.get("holds", "skipped" in row))
             say(json.dumps(row, ensure_ascii=False) if as_json else format_row(row))
     return 0 if good else 1
@@ -40,10 +40,10 @@ def format_row(row: dict[str, Any]) -> str:
     return _line(row["id"], *figures, holds, row["what"])
 
 
-def _rows(python: Path, path: Path) -> Iterator[dict[str, Any]]:
+def _rows(python: Path, host: Path, path: Path) -> Iterator[dict[str, Any]]:
     """The rows of one file as they come; a file that fails ends with a row {"id", "failed", "holds": False}."""
     command = [str(python), str(BENCHES), str(path)]
-    environment = test_environment(BUILT / "ComfyUI")
+    environment = test_environment(host)
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
         assert process.stdout is not None
         for line in process.stdout:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,13 +44,22 @@ def _run(options: argparse.Namespace, rest: Sequence[str]) -> int:
     if options.command == "lint":
         return checks.lint(_prepare_environment())
     if options.command == "bench":
-        return bench.run(_prepare_environment(), as_json=options.json)
+        return bench.run(*_prepare_host(), as_json=options.json)
+    port = _port(options.port) if options.command == "serve" else 0
     python, host = _prepare_host()
     if options.command == "demo":
         return demo.run(python, host)
     if options.command == "serve":
-        return serve.run(python, host, options.port)
+        return serve.run(python, host, port)
     return checks.test(python, host, rest)
+
+
+def _port(option: str | None) -> int:
+    """The port that the option, else the environment, else custom names."""
+    name, text = ("--port", option) if option is not None else ("PORT", os.environ.get("PORT") or "8188")
+    if not re.fullmatch("[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
+        raise Stop(f'{name} is "{text}"; it takes a number from 1 to 65535.')
+    return int(text)
 
 
 def _prepare_environment() -> Path:
@@ -66,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dev.py",
         description=DESCRIPTION,
-        epilog="COMFYUI_PATH=/path/to/ComfyUI makes demo, test and serve use that ComfyUI.",
+        epilog="Environment: COMFYUI_PATH=/path/to/ComfyUI makes demo, test, bench and serve use that ComfyUI; "
+        "PORT is where serve listens (8188) unless --port says otherwise.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     commands.add_parser("demo", help="speak one sentence in a real ComfyUI; leaves demo.wav and demo.json")
@@ -75,5 +86,5 @@ def _parser() -> argparse.ArgumentParser:
     benches.add_argument("--json", action="store_true", help="one JSON object a line")
     commands.add_parser("lint", help="ruff and mypy")
     server = commands.add_parser("serve", help="ComfyUI with the pack and its web page, for a person")
-    server.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8188")))
+    server.add_argument("--port", help="where it listens; default: the environment's PORT, else 8188")
     return parser

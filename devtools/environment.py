@@ -16,6 +16,7 @@ from .stamps import Stamp
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 BUILT = ROOT / ".host"
+DISK_SPACE = "1.7 GB, or several GB more where pip brings torch's CUDA build,"
 
 # The versions that ComfyUI's own requirements leave open and that were tried together.
 TORCH = "torch==2.13.0"
@@ -87,7 +88,7 @@ def explain_pip_failure(title: str, output: str) -> str:
     if any(sign in output for sign in NO_CONNECTION):
         return f"No network: pip could not reach the package index for {title}; connect, then run the command again."
     if "No space left on device" in output:
-        return f"The disk is full: pip could not install {title}; free about 3 GB and run the command again."
+        return f"The disk is full: pip could not install {title}; free about {DISK_SPACE} and run the command again."
     errors = [line.strip() for line in output.splitlines() if line.startswith("ERROR:")]
     reason = errors[-1].removeprefix("ERROR:").strip() if errors else output.strip()[-300:]
     return f"pip could not install {title}: {reason[:300]}"

@@ -34,7 +34,7 @@ def test_dev_py_can_be_read_by_an_old_python():
 
 def test_help_names_every_command():
     shown = subprocess.run([sys.executable, str(ROOT / "dev.py"), "--help"], capture_output=True, text=True, check=True)
-    for command in ("demo", "test", "bench", "lint", "serve", "COMFYUI_PATH"):
+    for command in ("demo", "test", "bench", "lint", "serve", "COMFYUI_PATH", "PORT"):
         assert command in shown.stdout
 
 
@@ -44,6 +44,50 @@ def test_test_hands_its_arguments_to_pytest(monkeypatch):
     monkeypatch.setattr(checks, "test", lambda python, host, rest: seen.append(rest) or 5)
     assert cli.main(["test", "tests/test_dev.py", "-k", "help", "-x"]) == 5
     assert seen == [["tests/test_dev.py", "-k", "help", "-x"]]
+
+
+def test_bench_gets_its_host_built(monkeypatch):
+    seen = []
+    monkeypatch.setattr(cli, "_prepare_host", lambda: (Path("python"), Path("comfyui")))
+    monkeypatch.setattr(bench, "run", lambda python, host, as_json: seen.append((python, host, as_json)) or 0)
+    assert cli.main(["bench", "--json"]) == 0
+    assert seen == [(Path("python"), Path("comfyui"), True)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "port", "expected"),
+    [
+        ([], None, 8188),
+        ([], "", 8188),
+        ([], "9000", 9000),
+        (["--port", "1"], "abc", 1),
+        (["--port", "65535"], None, 65535),
+    ],
+)
+def test_serve_listens_where_the_option_or_the_environment_says(monkeypatch, arguments, port, expected):
+    seen = []
+    monkeypatch.setattr(cli, "_prepare_host", lambda: (Path("python"), Path("comfyui")))
+    monkeypatch.setattr(serve, "run", lambda python, host, port: seen.append(port) or 0)
+    monkeypatch.delenv("PORT", raising=False)
+    if port is not None:
+        monkeypatch.setenv("PORT", port)
+    assert cli.main(["serve", *arguments]) == 0 and seen == [expected]
+
+
+@pytest.mark.parametrize("port", ["abc", "0", "65536", "99999", "-1", "8188.0", " 80", "٣"])
+def test_a_wrong_port_is_one_line_before_anything_is_built(monkeypatch, capsys, port):
+    monkeypatch.setattr(cli, "_prepare_host", lambda: pytest.fail("it was built"))
+    monkeypatch.setenv("PORT", port)
+    assert cli.main(["serve"]) == 2 and cli.main(["serve", f"--port={port}"]) == 2
+    sentence = f'is "{port}"; it takes a number from 1 to 65535.'
+    assert capsys.readouterr().err.splitlines() == [f"dev.py: PORT {sentence}", f"dev.py: --port {sentence}"]
+
+
+def test_a_wrong_port_in_the_environment_matters_to_serve_alone(monkeypatch):
+    monkeypatch.setenv("PORT", "abc")
+    monkeypatch.setattr(cli, "_prepare_environment", lambda: Path("python"))
+    monkeypatch.setattr(checks, "lint", lambda python: 0)
+    assert cli.main(["lint"]) == 0
 
 
 @pytest.mark.parametrize("problem", [console.Stop("One sentence."), OSError(13, "Permission denied", "/here")])
@@ -117,7 +161,14 @@ def test_another_pip_failure_shows_the_last_error_shortly():
     sentence = environment.explain_pip_failure("tools", output)
     assert sentence == "pip could not install tools: No matching distribution found for x==9"
     assert len(environment.explain_pip_failure("tools", "ERROR: " + "versions, " * 1000)) < 400
-    assert "disk is full" in environment.explain_pip_failure("tools", "ERROR: [Errno 28] No space left on device")
+
+
+def test_a_full_disk_needs_what_the_readmes_say():
+    sentence = environment.explain_pip_failure("tools", "ERROR: [Errno 28] No space left on device")
+    assert "disk is full" in sentence and environment.DISK_SPACE in sentence
+    size = environment.DISK_SPACE.partition(",")[0]
+    assert size.endswith(" GB")
+    assert all(size in (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
 
 
 REQUIREMENTS = """comfyui-frontend-package==1.49.6
@@ -184,7 +235,7 @@ ROW = {"id": "a", "what": "thing", "ours": 2.0, "other": 1.0, "ratio": 2.0, "bar
 def run_benches(tmp_path, capsys, as_json=True, **files):
     for name, body in files.items():
         (tmp_path / f"bench_{name}.py").write_text(body)
-    code = bench.run(Path(sys.executable), as_json=as_json, folder=tmp_path)
+    code = bench.run(Path(sys.executable), Path("comfyui"), as_json=as_json, folder=tmp_path)
     return code, capsys.readouterr().out.splitlines()
 
 
@@ -192,6 +243,12 @@ def test_bench_prints_a_json_object_a_line(tmp_path, capsys):
     body = f"def run():\n    print('noise of a library')\n    yield {ROW!r}\n"
     code, lines = run_benches(tmp_path, capsys, one=body)
     assert (code, [json.loads(line) for line in lines]) == (0, [ROW])
+
+
+def test_a_bench_runs_with_the_host_it_is_given(tmp_path, capsys):
+    body = f"import os\ndef run():\n    yield {ROW!r} | {{'what': os.environ['COMFYUI_PATH']}}\n"
+    code, lines = run_benches(tmp_path, capsys, one=body)
+    assert (code, json.loads(lines[0])["what"]) == (0, "comfyui")
 
 
 def test_a_bar_that_does_not_hold_or_a_bench_that_fails_is_an_exit_code(tmp_path, capsys):

@@ -1,7 +1,8 @@
 """Times ComfyUI's own executor with the pack in it: `python executor.py COMFYUI CUSTOM_NODES ROUNDS`.
 
-CUSTOM_NODES holds the pack as `ComfyUI-Mizuoto` and the test nodes. Prints one JSON object: lower quartiles in
-seconds of processor time, which neighbours on the machine disturb less than medians of the clock.
+CUSTOM_NODES holds the pack as `ComfyUI-Mizuoto`, the test nodes, and model folders in `models/tts`. Prints one JSON
+object: lower quartiles in seconds of processor time, which neighbours on the machine disturb less than medians of the
+clock.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ torch.set_num_threads(1)
 
 import utils.extra_config  # noqa: E402, F401, I001 - as main.py does: later, comfy/utils.py would hide the package
 import execution  # noqa: E402
+import folder_paths  # noqa: E402
 import nodes  # noqa: E402
 import server  # noqa: E402, F401 - part of ComfyUI, not of what the pack costs
 
@@ -88,17 +90,34 @@ def schema_seconds():
     return worst
 
 
+def cold_schema_seconds():
+    """One call of the loader's define_schema that has to look through the model folders."""
+    folder_paths.add_model_folder_path("tts", f"{CUSTOM_NODES}/models/tts")
+    node = nodes.NODE_CLASS_MAPPINGS["MizuotoLoadModel"]
+    dummy_module().pack("nodes.host.folders")._cache = None
+    start = time.process_time()
+    schema = node.define_schema()
+    spent = time.process_time() - start
+    models = next(each for each in schema.inputs if each.id == "model").options
+    assert "model-00" in models, models  # or it was not cold
+    return spent
+
+
 def load(name):
     start = time.process_time()
     assert asyncio.run(nodes.load_custom_node(f"{CUSTOM_NODES}/{name}")), name
     return time.process_time() - start
 
 
+def dummy_module():
+    """The test nodes' own window to the pack."""
+    return next(module for name, module in sys.modules.items() if name.endswith("test_nodes.dummy"))
+
+
 def main():
     load("test_nodes")  # first: what ComfyUI itself imports for the first pack is not the pack's cost
     import_s = load("ComfyUI-Mizuoto")
-    dummy = next(module for name, module in sys.modules.items() if name.endswith("test_nodes.dummy"))
-    nodes.NODE_CLASS_MAPPINGS["MizuotoTestTrivialSpeak"] = dummy.trivial_speak()
+    nodes.NODE_CLASS_MAPPINGS["MizuotoTestTrivialSpeak"] = dummy_module().trivial_speak()
     arguments = {"cache_type": execution.CacheType.CLASSIC, "cache_args": CACHE}
     known = inspect.signature(execution.PromptExecutor.__init__).parameters
     executor = execution.PromptExecutor(Server(), **{name: value for name, value in arguments.items() if name in known})
@@ -113,6 +132,7 @@ def main():
                 "speak_s": statistics.quantiles(times[speech][warm:])[0],
                 "trivial_s": statistics.quantiles(times[trivial][warm:])[0],
                 "schema_s": schema_seconds(),
+                "cold_schema_s": cold_schema_seconds(),
                 "import_s": import_s,
             }
         )
