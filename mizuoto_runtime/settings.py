@@ -9,11 +9,17 @@ from dataclasses import dataclass, fields
 from .errors import InvalidRequest
 
 VRAM_MODES = ("host", "auto", "high", "shared", "low", "none")
+HOST_COPIES = ("auto", "on", "off")
+_CHOICES = {"vram_mode": VRAM_MODES, "host_copies": HOST_COPIES}
 _RANGES: dict[str, tuple[int, int]] = {
     "vram_reserve_mb": (0, 1 << 20),
     "vram_limit_mb": (0, 1 << 24),
     "oom_retries": (0, 2),
+    "ram_reserve_mb": (0, 1 << 24),
+    "max_pinned_mb": (0, 1 << 24),
+    "async_offload": (0, 8),
 }
+_AUTOMATIC = ("vram_reserve_mb", "ram_reserve_mb", "max_pinned_mb")  # -1 leaves the number to the policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,10 @@ class Settings:
         vram_limit_mb: Device memory this process may hold in all; 0 is no limit.
         oom_retries: How often a phase that ran out of memory is rerun exactly, 0 to 2.
         oom_fallback: Whether a phase may fall back to its slower, slightly different form after the retries.
+        host_copies: Whether placed weights keep their CPU copy: "on", "off", or "auto" while host memory is not short.
+        ram_reserve_mb: Host memory left alone; -1 is a tenth of it, at least 2 GB.
+        max_pinned_mb: Host memory that may be pinned for fast copies; -1 is what ComfyUI would pin, 0 pins nothing.
+        async_offload: Copies of streamed weights under way beside the computation, 0 to 8; 0 copies on the spot.
     """
 
     vram_mode: str = "host"
@@ -33,17 +43,24 @@ class Settings:
     vram_limit_mb: int = 0
     oom_retries: int = 2
     oom_fallback: bool = False
+    host_copies: str = "auto"
+    ram_reserve_mb: int = -1
+    max_pinned_mb: int = -1
+    async_offload: int = 2
 
     def __post_init__(self) -> None:
-        if self.vram_mode not in VRAM_MODES:
-            raise InvalidRequest(
-                f'Setting vram_mode (MIZUOTO_VRAM_MODE) is "{self.vram_mode}"; use one of {", ".join(VRAM_MODES)}.'
-            )
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if not (low <= value <= high or (name == "vram_reserve_mb" and value == -1)):
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
                 raise InvalidRequest(
-                    f"Setting {name} (MIZUOTO_{name.upper()}) is {value}; its range is {low} to {high}."
+                    f'Setting {name} (MIZUOTO_{name.upper()}) is "{getattr(self, name)}"; '
+                    f"use one of {', '.join(choices)}."
+                )
+        for name, (low, high) in _RANGES.items():
+            value, is_automatic = getattr(self, name), name in _AUTOMATIC
+            if not (low <= value <= high or (is_automatic and value == -1)):
+                raise InvalidRequest(
+                    f"Setting {name} (MIZUOTO_{name.upper()}) is {value}; its range is {low} to {high}"
+                    f"{', or -1 for automatic' if is_automatic else ''}."
                 )
 
     @classmethod

@@ -7,7 +7,7 @@ from mizuoto.mizuoto_runtime.settings import VRAM_MODES, Settings
 
 def test_defaults():
     assert Settings.from_environment({}) == Settings()
-    assert Settings() == Settings("host", -1, 0, 2, False)
+    assert Settings() == Settings("host", -1, 0, 2, False, "auto", -1, -1, 2)
 
 
 def test_frozen():
@@ -22,11 +22,15 @@ def test_every_setting_has_a_variable():
         "MIZUOTO_VRAM_LIMIT_MB": "4096",
         "MIZUOTO_OOM_RETRIES": "1",
         "MIZUOTO_OOM_FALLBACK": "1",
+        "MIZUOTO_HOST_COPIES": "off",
+        "MIZUOTO_RAM_RESERVE_MB": "1024",
+        "MIZUOTO_MAX_PINNED_MB": "0",
+        "MIZUOTO_ASYNC_OFFLOAD": "0",
         "MIZUOTO_OF_A_NEWER_VERSION": "x",
         "OOM_RETRIES": "0",
     }
     settings = Settings.from_environment(environment)
-    assert settings == Settings("low", 0, 4096, 1, True)
+    assert settings == Settings("low", 0, 4096, 1, True, "off", 1024, 0, 0)
     assert all(getattr(settings, field.name) != field.default for field in fields(Settings))
 
 
@@ -58,6 +62,13 @@ def test_modes(mode):
         ("MIZUOTO_OOM_RETRIES", "3", "its range is 0 to 2"),
         ("MIZUOTO_OOM_RETRIES", "1.5", "use a whole number"),
         ("MIZUOTO_OOM_FALLBACK", "yes", "use 0 or 1"),
+        ("MIZUOTO_HOST_COPIES", "1", "use one of auto, on, off"),
+        ("MIZUOTO_RAM_RESERVE_MB", "-2", "or -1 for automatic"),
+        ("MIZUOTO_RAM_RESERVE_MB", "16777217", "its range is 0 to 16777216"),
+        ("MIZUOTO_MAX_PINNED_MB", "-5", "or -1 for automatic"),
+        ("MIZUOTO_MAX_PINNED_MB", "all", "use a whole number"),
+        ("MIZUOTO_ASYNC_OFFLOAD", "-1", "its range is 0 to 8."),
+        ("MIZUOTO_ASYNC_OFFLOAD", "9", "its range is 0 to 8."),
     ],
 )
 def test_refusals_name_the_variable_and_the_way_out(variable, text, advice):
@@ -66,3 +77,9 @@ def test_refusals_name_the_variable_and_the_way_out(variable, text, advice):
     assert variable in str(caught.value)
     assert advice in str(caught.value)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["vram_reserve_mb", "ram_reserve_mb", "max_pinned_mb"])
+def test_automatic_numbers(name):
+    assert getattr(Settings.from_environment({f"MIZUOTO_{name.upper()}": "-1"}), name) == -1
+    assert getattr(Settings(**{name: 0}), name) == 0

@@ -1,0 +1,207 @@
+"""Pinned host memory: buffers that can be registered with the driver in place, and the one budget for all of them.
+
+Copies from pinned memory run beside the computation and at the speed of the link (S129-S135). What goes into a buffer
+and when it is copied is not decided here.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import threading
+from dataclasses import dataclass
+from typing import Any, Protocol
+from weakref import finalize
+
+import numpy as np
+import torch
+
+log = logging.getLogger("mizuoto.memory")
+
+MIN_PINNED_BYTES = 1 << 20  # below it, registering costs more than pageable copies (S133)
+_PORTABLE = 1  # cudaHostRegisterPortable: pinned for every device of the process
+
+
+class HostBuffer:
+    """Page-aligned private host memory that shares no page with anything else.
+
+    `tensor` is [num_bytes] uint8, uninitialised. The memory lives as long as any view of it, with or without this
+    object: `_memory` is the array that every view's storage holds on to, and dies just before the bytes are freed.
+    """
+
+    def __init__(self, num_bytes: int) -> None:
+        page = mmap.PAGESIZE
+        self.num_bytes = num_bytes
+        self._memory = np.empty(_whole_pages(num_bytes) + page, dtype=np.uint8)
+        start = -self._memory.ctypes.data % page
+        with torch.inference_mode(False):
+            self.tensor = torch.from_numpy(self._memory[start : start + num_bytes])
+
+    @property
+    def pointer(self) -> int:
+        """Address of the first byte."""
+        return self.tensor.data_ptr()
+
+
+class PinBackend(Protocol):
+    """Who registers memory: the driver itself, or a host that counts pins of its own."""
+
+    def room_bytes(self) -> float:
+        """How much more may be pinned, as far as others are concerned."""
+        ...
+
+    def register(self, tensor: torch.Tensor) -> bool:
+        """Pin the memory of `tensor`, [num_bytes] uint8; False leaves it pageable and no error pending."""
+        ...
+
+    def unregister(self, pointer: int, num_bytes: int) -> bool:
+        """Undo `register`, while the memory still exists but no tensor can be had from its owner any more."""
+        ...
+
+    def synchronize(self, device: torch.device) -> None:
+        """Wait for everything queued on `device`, copies above all."""
+        ...
+
+
+class CudaPins:
+    """The driver's own registration, 14 GB/s in place (S131). Implements `PinBackend`."""
+
+    def room_bytes(self) -> float:
+        """Without limit: nobody else is known."""
+        return float("inf")
+
+    def register(self, tensor: torch.Tensor) -> bool:
+        """See `PinBackend.register`."""
+        # Typed loosely: the bindings take the flags, their type stubs differ between versions of torch.
+        cudart: Any = torch.cuda.cudart()
+        if int(cudart.cudaHostRegister(tensor.data_ptr(), tensor.nbytes, _PORTABLE)) == 0:
+            return True
+        discard_pending_error()
+        return False
+
+    def unregister(self, pointer: int, num_bytes: int) -> bool:
+        """See `PinBackend.unregister`."""
+        cudart: Any = torch.cuda.cudart()
+        if int(cudart.cudaHostUnregister(pointer)) == 0:
+            return True
+        discard_pending_error()
+        return False
+
+    def synchronize(self, device: torch.device) -> None:
+        """See `PinBackend.synchronize`."""
+        torch.cuda.synchronize(device)
+
+
+def can_pin_in_place() -> bool:
+    """Whether this process runs on NVIDIA; on ROCm and all others nothing is pinned in place (S135)."""
+    return torch.version.cuda is not None and torch.cuda.is_available()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pin:
+    num_bytes: int
+    finalizer: finalize[[int, int, torch.device], Any]
+
+
+class Pinner:
+    """Pins host buffers in place, each once, all within one budget.
+
+    A pin ends by itself when the last view of its buffer dies: the device is waited for and the memory unregistered
+    before it is freed (S134). Whatever cannot be pinned stays pageable, which is slower and otherwise the same.
+
+    Args:
+        budget_bytes: For all pins of this object together.
+        backend: Default: none, and nothing is ever pinned.
+    """
+
+    def __init__(self, budget_bytes: float, backend: PinBackend | None = None) -> None:
+        self.budget_bytes = budget_bytes if backend else 0
+        self._backend = backend
+        self._pins: dict[int, _Pin] = {}  # by pointer, which is unique as long as the memory exists
+        # Guards only the way in. Finalizers run at any moment in any thread, in here too, and must not wait: they
+        # do nothing but single dictionary operations.
+        self._pinning = threading.Lock()
+        self._has_warned = False
+
+    @property
+    def pinned_bytes(self) -> int:
+        """Bytes pinned now, whole pages."""
+        return sum(pin.num_bytes for pin in self._pins.copy().values())
+
+    @property
+    def room_bytes(self) -> float:
+        """Bytes that can still be pinned; never negative."""
+        if self._backend is None:
+            return 0
+        return max(0, min(self.budget_bytes - self.pinned_bytes, self._backend.room_bytes()))
+
+    def is_pinned(self, buffer: HostBuffer) -> bool:
+        """Whether `buffer` is pinned now."""
+        return buffer.pointer in self._pins
+
+    def pin(self, buffer: HostBuffer, device: torch.device) -> bool:
+        """Pin `buffer` for copies to `device`; whether it is pinned afterwards.
+
+        False, and pageable as before, where in-place pinning does not exist, below 1 MB, beyond the budget, or when
+        the driver refuses (logged once).
+        """
+        if self._backend is None or device.type != "cuda" or buffer.num_bytes < MIN_PINNED_BYTES:
+            return False
+        with self._pinning:
+            if self.is_pinned(buffer):
+                return True
+            if _whole_pages(buffer.num_bytes) > self.room_bytes:
+                return False
+            return self._register(buffer, device, self._backend)
+
+    def unpin(self, buffer: HostBuffer) -> None:
+        """End the pin of `buffer`, if there is one, and keep the memory."""
+        pin = self._pins.get(buffer.pointer)
+        if pin is not None:
+            pin.finalizer()
+
+    def _register(self, buffer: HostBuffer, device: torch.device, backend: PinBackend) -> bool:
+        try:
+            done = backend.register(buffer.tensor)
+        except RuntimeError as error:  # a driver that reports by exception
+            self._warn(f"could not pin {buffer.num_bytes / 1e6:.0f} MB: {error}")
+            return False
+        if not done:
+            self._warn(f"the driver would not pin {buffer.num_bytes / 1e6:.0f} MB")
+            return False
+        finalizer = finalize(buffer._memory, self._end, buffer.pointer, buffer.num_bytes, device)
+        finalizer.atexit = False  # the system takes everything back, and the device may not answer any more
+        self._pins[buffer.pointer] = _Pin(_whole_pages(buffer.num_bytes), finalizer)
+        return True
+
+    def _end(self, pointer: int, num_bytes: int, device: torch.device) -> None:
+        assert self._backend is not None
+        try:
+            self._backend.synchronize(device)
+        except RuntimeError as error:  # the device is lost; its error belongs to whoever uses it next
+            log.debug("%s did not answer before pinned memory was given back: %s", device, error)
+        try:
+            done, reason = self._backend.unregister(pointer, num_bytes), "refused by the driver"
+        except RuntimeError as error:
+            done, reason = False, str(error)
+        self._pins.pop(pointer, None)
+        if not done:
+            self._warn(f"{num_bytes / 1e6:.0f} MB of pinned memory could not be unregistered: {reason}")
+
+    def _warn(self, what: str) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning("Pinned memory: %s. Copies from pageable memory are slower; results are the same.", what)
+
+
+def _whole_pages(num_bytes: int) -> int:
+    return -(-num_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
+
+
+def discard_pending_error() -> None:
+    """After a refused registration: take the error that the next kernel would report as its own."""
+    try:
+        torch.zeros(1, device="cuda").add_(1)
+        torch.cuda.synchronize()
+    except RuntimeError as error:
+        log.debug("Discarded after a refused registration: %s", error)
