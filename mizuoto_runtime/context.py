@@ -14,6 +14,7 @@ import torch
 
 from .device import DeviceService
 from .errors import Cancelled, InvalidRequest, OperationTimeout
+from .memory.calibrate import Calibration, phase_bytes
 from .memory.handle import ModelHandle
 from .memory.host import MemoryHost
 from .memory.retry import run_exact
@@ -36,6 +37,7 @@ class RequestContext:
         memory: Who owns the devices.
         devices: How tensors get there.
         settings: `oom_retries` and `oom_fallback` are read from it.
+        calibration: Corrects estimates of working memory by what earlier phases took.
         seed: 0 to 2**64 - 1; the only source of randomness.
         on_progress: Called with (fraction done 0..1, what is going on).
         on_check: Called at every `check_cancel`; may raise the host's own interruption.
@@ -50,6 +52,7 @@ class RequestContext:
         memory: MemoryHost,
         devices: DeviceService,
         settings: Settings,
+        calibration: Calibration,
         seed: int,
         on_progress: Callable[[float, str], None] = _nothing,
         on_check: Callable[[], None] = _nothing,
@@ -58,6 +61,7 @@ class RequestContext:
         self.memory = memory
         self.devices = devices
         self.settings = settings
+        self.calibration = calibration
         self.report = RunReport(run_id=uuid.uuid4().hex, seed=seed)
         self.cancelled = threading.Event()
         self.progress = on_progress
@@ -117,15 +121,21 @@ class RequestContext:
         bound. Inference mode is the caller's to set: around a `yield` it would reach whoever takes what is yielded.
         """
         self.check_cancel()
+        key = f"{handles[0].name}/{phase}" if handles else phase
+        with self.report.timed("place"):
+            self.memory.place(handles, round(working_bytes * self.calibration.factor(key)))
         with ExitStack() as stack:
-            for handle in handles:
-                stack.enter_context(handle.held())
-            with self.report.timed("place"):
-                self.memory.place(handles, working_bytes)
-            for handle in handles:
-                self.report.note_memory(handle.name, handle.size_bytes, handle.loaded_bytes)
-            stack.enter_context(self.report.timed(phase))
-            yield
+            for handle in handles:  # held only now: while it is placed, its own host may shrink it
+                stack.enter_context(handle.held(self.check_cancel))
+            streamed = [handle.streamed_bytes for handle in handles]
+            allocated = self._watched(handles)
+            try:
+                with self.report.timed(phase):
+                    yield
+                self._learn(key, working_bytes, allocated)
+            finally:
+                for handle, streamed_before in zip(handles, streamed, strict=True):
+                    self._note_memory(handle, streamed_before)
 
     def run(
         self,
@@ -158,6 +168,8 @@ class RequestContext:
         def make_room() -> None:
             for device in {handle.load_device for handle in handles}:
                 self.memory.make_room(device, keep=handles)
+            for handle in handles:
+                handle.cap_after_oom()
             restore()
 
         result, retries, failure = run_exact(attempt, make_room, self.settings.oom_retries)
@@ -175,6 +187,30 @@ class RequestContext:
                 self.report.warn("fallback", f"{phase}: used {what} because device memory ran out.")
                 return result  # type: ignore[return-value]
         raise self._out_of_memory(phase, handles, working_bytes, failure)
+
+    def _watched(self, handles: Sequence[ModelHandle]) -> dict[torch.device, int]:
+        """What is allocated on the devices of a phase that begins; their peaks are counted anew."""
+        watched = {handle.load_device for handle in handles if handle.is_managed}
+        for device in watched:
+            self.devices.reset_peak(device)
+        return {device: self.devices.allocated_bytes(device) for device in watched}
+
+    def _learn(self, key: str, working_bytes: int, allocated: dict[torch.device, int]) -> None:
+        """Learn what a phase that succeeded really took, where the device counts it (S165)."""
+        for device, before in allocated.items():
+            stayed = self.devices.allocated_bytes(device) - before
+            took = phase_bytes(self.devices.peak_bytes(device), before, 0, stayed)
+            self.calibration.observe(key, working_bytes, took)
+
+    def _note_memory(self, handle: ModelHandle, streamed_before: int) -> None:
+        streamed = handle.streamed_bytes - streamed_before
+        self.report.note_memory(handle.name, handle.size_bytes, handle.loaded_bytes, streamed)
+        if handle.partial is not None:
+            self.report.memory[handle.name]["partial"] = handle.partial.as_data()
+            self.report.warn(
+                "partly_loaded",
+                f"{handle.name} did not fit and streamed from RAM ({handle.partial.reason}); slower, same result.",
+            )
 
     def _restorer(self, generators: Sequence[torch.Generator]) -> Callable[[], None]:
         """A function that puts every generator of the request back to where it is now (S156)."""

@@ -76,6 +76,16 @@ class DeviceService:
         simulated = self.simulated.get(device)
         return simulated.copy_in(tensor) if simulated else tensor.to(device)
 
+    def allocate(self, num_bytes: int, device: torch.device) -> torch.Tensor:
+        """[num_bytes] uint8 on `device`, uninitialised; a simulated device counts it like `copy_in`."""
+        if device in self.simulated:
+            self.simulated[device].allocate(num_bytes)
+        return torch.empty(num_bytes, dtype=torch.uint8, device=self.compute_device(device))
+
+    def copies_overlap(self, device: torch.device) -> bool:
+        """Whether a copy can run beside the computation: on CUDA and ROCm streams."""
+        return self.compute_device(device).type == "cuda"
+
     def forget(self, num_bytes: int, device: torch.device) -> None:
         """Tell a simulated device that `num_bytes` made by `copy_in` are gone; elsewhere the allocator knows."""
         if device in self.simulated:
@@ -105,6 +115,25 @@ class DeviceService:
         if device.type in ("cuda", "xpu"):
             return int(getattr(torch, device.type).memory_allocated(device))
         return torch.mps.current_allocated_memory() if device.type == "mps" else 0
+
+    def allocated_bytes(self, device: torch.device) -> int:
+        """Bytes in live tensors on `device`; 0 where nobody counts them."""
+        if device in self.simulated:
+            return self.simulated[device].used_bytes
+        return getattr(torch, device.type).memory_allocated(device) if device.type in ("cuda", "xpu") else 0
+
+    def reset_peak(self, device: torch.device) -> None:
+        """Start measuring the peak of `allocated_bytes` anew."""
+        if device in self.simulated:
+            self.simulated[device].peak_bytes = self.simulated[device].used_bytes
+        elif device.type in ("cuda", "xpu"):
+            getattr(torch, device.type).reset_peak_memory_stats(device)
+
+    def peak_bytes(self, device: torch.device) -> int:
+        """The most `allocated_bytes` since `reset_peak`; 0 where nobody counts them."""
+        if device in self.simulated:
+            return self.simulated[device].peak_bytes
+        return getattr(torch, device.type).max_memory_allocated(device) if device.type in ("cuda", "xpu") else 0
 
     def empty_cache(self, device: torch.device) -> None:
         """Give torch's unused cached memory back to the driver."""

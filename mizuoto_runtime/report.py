@@ -29,7 +29,7 @@ class RunReport:
     segments: int = 0
     audio_seconds: float = 0.0
     timings_ms: dict[str, float] = field(default_factory=dict)
-    memory: dict[str, dict[str, float]] = field(default_factory=dict)
+    memory: dict[str, dict[str, Any]] = field(default_factory=dict)
     applied: dict[str, Any] = field(default_factory=dict)
     warnings: list[dict[str, Any]] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
@@ -58,16 +58,22 @@ class RunReport:
             self.warnings.append(entry)
         entry["items"] = list(dict.fromkeys([*entry["items"], *items]))
 
-    def note_memory(self, name: str, size_bytes: int, loaded_bytes: int) -> None:
-        """Record where a component's weights were when its phase ran."""
-        self.memory[name] = {"size_mb": round(size_bytes / MB, 2), "loaded_mb": round(loaded_bytes / MB, 2)}
+    def note_memory(self, name: str, size_bytes: int, loaded_bytes: int, streamed_bytes: int) -> None:
+        """Record where a component's weights were when its phase ran, and add up what streamed."""
+        streamed_mb = self.memory.get(name, {}).get("streamed_mb", 0.0) + streamed_bytes / MB
+        self.memory[name] = {"size_mb": size_bytes / MB, "loaded_mb": loaded_bytes / MB, "streamed_mb": streamed_mb}
 
     def to_json(self) -> str:
         """JSON, one line a field, with the real-time factor added where there is audio."""
         data = dict(vars(self))
+        data["memory"] = {name: {key: _rounded(value) for key, value in of.items()} for name, of in self.memory.items()}
         data["timings_ms"] = {phase: round(ms, 2) for phase, ms in self.timings_ms.items()}
         if self.audio_seconds and "total" in self.timings_ms:
             data["rtf"] = round(self.timings_ms["total"] / 1e3 / self.audio_seconds, 4)
         # json's own indentation runs in Python and would cost more than the node around it.
         lines = (f'  "{name}": {_encode(value)}' for name, value in data.items())
         return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 2) if isinstance(value, float) else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -12,12 +13,14 @@ import torch
 from torch import nn
 
 from .context import RequestContext
-from .device import DeviceService
+from .device import CPU, DeviceService
+from .memory.calibrate import Calibration
 from .memory.handle import ModelHandle
 from .memory.host import MemoryHost
 from .memory.manager import MemoryManager
+from .memory.pinning import CudaPins, PinBackend, Pinner, can_pin_in_place
 from .memory.plan import Kind
-from .memory.policy import VramPolicy
+from .memory.policy import VramPolicy, policy_for
 from .settings import Settings
 
 
@@ -92,6 +95,8 @@ class Runtime:
         settings: Default: from the environment.
         devices: Default: the machine's own.
         memory: Default: the stand-alone manager.
+        pins: Who pins host memory; default: the driver, on NVIDIA.
+        calibration_path: Where corrected estimates are kept; default: in this process only.
     """
 
     def __init__(
@@ -99,15 +104,22 @@ class Runtime:
         settings: Settings | None = None,
         devices: DeviceService | None = None,
         memory: MemoryHost | None = None,
+        pins: PinBackend | None = None,
+        calibration_path: Path | None = None,
     ) -> None:
         self.settings = settings or Settings.from_environment()
         self.devices = devices or DeviceService()
         self.memory: MemoryHost = memory or MemoryManager(self.devices, self.settings)
+        self.calibration = Calibration(calibration_path)
+        if pins is None and can_pin_in_place():
+            pins = CudaPins()
+        budget = policy_for(self.settings, self.memory.vram_mode(), self.devices, CPU).max_pinned_bytes
+        self.pinner = Pinner(budget, pins)
         self._models: WeakValueDictionary[Hashable, Model] = WeakValueDictionary()
 
     def context(self, seed: int = 0, **hooks: Any) -> RequestContext:
         """A new request; `hooks` are `RequestContext`'s on_progress, on_check and timeout_s."""
-        return RequestContext(self.memory, self.devices, self.settings, seed, **hooks)
+        return RequestContext(self.memory, self.devices, self.settings, self.calibration, seed, **hooks)
 
     def handle(
         self,
@@ -118,8 +130,8 @@ class Runtime:
         marks: Mapping[nn.Module, str] | None = None,
     ) -> ModelHandle:
         """A handle for `module`, in evaluation mode, known to the memory host. Engines make theirs through this."""
-        policy = VramPolicy.of(self.settings, self.memory.vram_mode())
-        handle = ModelHandle(name, module.eval(), device, self.devices, kind, marks, policy.keeps_host_copies)
+        policy = policy_for(self.settings, self.memory.vram_mode(), self.devices, device)
+        handle = ModelHandle(name, module.eval(), device, self.devices, kind, marks, policy, self.pinner)
         self.memory.register(handle)
         return handle
 
@@ -167,10 +179,13 @@ def _bytes_of(model: Model) -> dict[str, Any]:
             "size_bytes": handle.size_bytes,
             "loaded_bytes": handle.loaded_bytes,
             "host_bytes": handle.host_bytes,
+            "streamed_bytes": handle.streamed_bytes,
+            "partial": handle.partial.as_data() if handle.partial else None,
         }
         for handle in model.handles
     ]
     sums = {
-        key: sum(component[key] for component in components) for key in ("size_bytes", "loaded_bytes", "host_bytes")
+        key: sum(component[key] for component in components)
+        for key in ("size_bytes", "loaded_bytes", "host_bytes", "streamed_bytes")
     }
     return {**sums, "components": components}

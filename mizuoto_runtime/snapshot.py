@@ -18,10 +18,11 @@ def _digest(value: bytes) -> str:
 def snapshot() -> dict[str, object]:
     """What must be equal before and after any call: random generators, defaults, flags, environment, import path."""
     backends = torch.backends
+    algorithm, keys, *position = np.random.get_state()  # the global state is the point
     state: dict[str, object] = {
         "torch_rng": _digest(torch.get_rng_state().numpy().tobytes()),
         "python_rng": _digest(repr(random.getstate()).encode()),
-        "numpy_rng": _digest(repr(np.random.get_state()).encode()),  # the global state is the point
+        "numpy_rng": (algorithm, _digest(np.asarray(keys).tobytes()), *position),
         "default_dtype": str(torch.get_default_dtype()),
         "default_device": str(torch.get_default_device()),
         "num_threads": torch.get_num_threads(),

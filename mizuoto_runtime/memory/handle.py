@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from torch import nn
 
 from ..device import CPU, DeviceService
-from .plan import Kind, fitting_units, placement_order
-from .units import Layout, Unit, Weight, layout_of
+from .fixed import FixedPart
+from .pack import Pack
+from .partial import Partial
+from .pinning import Pinner
+from .plan import Kind, Placement, minimum_bytes, plan_units
+from .policy import DEFAULT_POLICY, WHOLE_MODES, VramPolicy, unit_budget
+from .ring import Ring, queue_for
+from .streamer import Gate, Streamer, never
+from .units import Layout, layout_of
+
+log = logging.getLogger("mizuoto.memory")
 
 ALL = math.inf
+# A partly placed handle is not rearranged for less: budgets differ a little at every phase.
+WORTH_MOVING = 0.05
 
 
 class ModelHandle:
     """Weights with a place; engines read only `module` and `compute_device` (S020-S022).
+
+    Placed whole there is nothing between the module and its weights. Placed partly, the fixed part and some units
+    are resident and the others stream through a ring of slots that belongs to the handle.
 
     Args:
         name: Shown to users, `engine/model:component`.
@@ -28,7 +44,9 @@ class ModelHandle:
         kind: "sequence" for autoregressive models, else "oneshot"; decides what is placed first.
         marks: Submodule -> "hot" (placed before all others) or "fixed" (never apart from the fixed part), children
             included (S117).
-        keeps_host_copies: Whether a placed weight keeps its CPU tensor, so that leaving needs no transfer.
+        policy: Its mode limits what is placed; whether whole handles keep their CPU copies, so that leaving needs no
+            transfer.
+        pinner: Pins host copies for fast transfers where that is possible.
 
     `attachment` belongs to the memory host, which keeps there whatever must live exactly as long as the handle.
     """
@@ -41,7 +59,8 @@ class ModelHandle:
         devices: DeviceService,
         kind: Kind = "oneshot",
         marks: Mapping[nn.Module, str] | None = None,
-        keeps_host_copies: bool = True,
+        policy: VramPolicy = DEFAULT_POLICY,
+        pinner: Pinner | None = None,
     ) -> None:
         self.name = name
         self.module = module
@@ -52,20 +71,31 @@ class ModelHandle:
         self.is_managed = devices.is_managed(load_device)
         self.last_used = 0.0
         self.attachment: object | None = None
+        self.gate = Gate()
         self._devices = devices
-        self._keeps_host_copies = keeps_host_copies
+        self.partial: Partial | None = None
+        self.gave_up_for = ""
+        self._policy = policy
+        self._pinner = pinner
         self._layout = layout_of(module, marks)
-        self._placed: list[Unit] = []  # in placement order
-        self._fixed_is_placed = False
-        self._host_copies: dict[Weight, torch.Tensor] = {}
-        if self.is_managed:
-            self._park(self._all_weights())
+        self._fixed = FixedPart(self._layout.fixed, load_device, devices, policy.keeps_host_copies)
+        is_strict = devices.is_strict(load_device)
+        self._packs = [Pack(unit, is_strict) for unit in self._layout.units] if self.is_managed else []
+        self._resident: list[Pack] = []  # in placement order
+        self._streamer: Streamer | None = None
+        self._streamed_before = 0  # by streamers that are closed
+        self._cap = ALL
+        self._moving = threading.RLock()  # the release route's thread and ComfyUI's worker may meet here
         self._busy = 0  # last: tells __del__ that the handle is complete
 
     def __del__(self) -> None:
-        # A simulated device cannot see tensors die; a real allocator needs no telling.
-        if getattr(self, "_busy", None) is not None and self.is_managed:
-            self._devices.forget(self.loaded_bytes, self.load_device)
+        if getattr(self, "_busy", None) is None or not self.is_managed:
+            return
+        # A simulated device cannot see tensors die, and hooks would keep a streaming module in a cycle.
+        if self._streamer:
+            self._devices.synchronize(self.load_device)  # a copy may still be on its way into a slot
+        self._stop_streaming()
+        self._devices.forget(self.loaded_bytes, self.load_device)
 
     @property
     def layout(self) -> Layout:
@@ -81,136 +111,194 @@ class ModelHandle:
     @property
     def size_bytes(self) -> int:
         """Bytes on the device when placed whole."""
-        return self._layout.size_bytes
+        if not self.is_managed:
+            return self._layout.size_bytes
+        return self._fixed.num_bytes + sum(pack.num_bytes for pack in self._packs)
 
     @property
     def minimum_bytes(self) -> int:
-        """The least that must be on the device for the module to run: all of it, since no unit streams yet."""
-        return self.size_bytes
+        """The least that must be on the device for the module to run: the fixed part and one slot (S119)."""
+        if not self._packs or self._policy.mode in WHOLE_MODES:
+            return self.size_bytes
+        return min(self.size_bytes, minimum_bytes(self._fixed.num_bytes, [pack.num_bytes for pack in self._packs]))
 
     @property
     def loaded_bytes(self) -> int:
         """Bytes on the load device now, `0 <= loaded_bytes <= size_bytes`; all of them where nothing has to move."""
         if not self.is_managed:
             return self.size_bytes
-        return self._layout.fixed_bytes * self._fixed_is_placed + sum(unit.num_bytes for unit in self._placed)
+        ring_bytes = self._streamer.ring.num_bytes if self._streamer else 0
+        resident_bytes = sum(pack.num_bytes for pack in self._resident)
+        return self._fixed.num_bytes * self._fixed.is_placed + resident_bytes + ring_bytes
 
     @property
     def host_bytes(self) -> int:
         """Bytes of weights held in host memory."""
         if not self.is_managed:
             return self.size_bytes
-        copies = sum(tensor.nbytes for tensor in self._host_copies.values())
-        return copies if self._is_strict else self.size_bytes - self.loaded_bytes + copies
+        return self._fixed.host_bytes + sum(pack.num_bytes for pack in self._packs if pack.host is not None)
+
+    @property
+    def streamed_bytes(self) -> int:
+        """Bytes copied through the ring so far, over the handle's whole life."""
+        return self._streamed_before + (self._streamer.streamed_bytes if self._streamer else 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every weight is on the device."""
+        return not self.is_managed or (self._fixed.is_placed and len(self._resident) == len(self._packs))
 
     @property
     def is_ready(self) -> bool:
-        """Whether the module can run."""
-        return self.loaded_bytes >= self.size_bytes
+        """Whether the module can run: what is not on the device streams."""
+        streaming = len(self._streamer.packs) if self._streamer else 0
+        return self.is_whole or (self._fixed.is_placed and len(self._resident) + streaming == len(self._packs))
 
     @property
     def is_busy(self) -> bool:
         """Whether a phase uses it right now."""
         return self._busy > 0
 
+    @property
+    def num_hooks(self) -> int:
+        """Hooks on its modules: none unless it streams (S122)."""
+        return self._streamer.num_hooks if self._streamer else 0
+
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Busy inside the block; `last_used` is set at its end."""
+    def held(self, check: Callable[[], None] = never) -> Iterator[None]:
+        """Busy inside the block, `check` called before every streamed copy; `last_used` is set at its end."""
         self._busy += 1
+        outer, self.gate.check = self.gate.check, check
         try:
             yield
         finally:
+            self.gate.check = outer
             self._busy -= 1
+            if self._streamer and not self._busy:
+                self._streamer.rest()
             self.last_used = time.monotonic()
 
     def place(self, budget: float = ALL) -> int:
-        """Bring the fixed part and then units onto the load device, at most `budget` further bytes.
+        """Make the module ready with at most `budget` further bytes: whole if it fits, else with streaming.
 
-        Returns the bytes added; 0 when not even the fixed part fits the budget. An error in the middle (out of
-        memory) leaves the weights that already arrived in place and accounted for.
+        Returns the bytes added (negative when a new plan needs fewer); 0 when the budget is below the minimum. An
+        error in the middle (out of memory) leaves the weights that already arrived in place and accounted for.
         """
-        if not self.is_managed:
+        if self.is_whole:
             return 0
-        before = self.loaded_bytes
-        with torch.inference_mode(False):
-            if not self._fixed_is_placed:
-                if self._layout.fixed_bytes > budget:
-                    return 0
-                self._bring(self._layout.fixed)
-                self._fixed_is_placed = True
-                budget -= self._layout.fixed_bytes
-            for unit in self._missing_units(budget):
-                self._bring(unit.weights)
-                self._placed.append(unit)
-        return self.loaded_bytes - before
+        with self._moving:
+            before = self.loaded_bytes
+            plan = self._plan(min(before + budget, self._cap))
+            if plan is None or (self.is_ready and not self._is_worth(plan)):
+                return 0
+            self._devices.synchronize(self.load_device)
+            with torch.inference_mode(False):
+                self._apply(plan)
+            return self.loaded_bytes - before
 
     def release(self, num_bytes: float = ALL) -> int:
-        """Free at least `num_bytes` on the device, unit by unit in reverse placement order, the fixed part last.
+        """Free at least `num_bytes` on the device: units in reverse placement order, then the ring, then the rest.
 
         Returns the bytes freed, less than asked only when nothing is left. Idempotent; waits for the device first.
         """
         if not self.is_managed or not self.loaded_bytes:
             return 0
-        self._devices.synchronize(self.load_device)
-        freed = 0
-        with torch.inference_mode(False):
-            while freed < num_bytes and self._placed:
-                unit = self._placed.pop()
-                self._send_back(unit.weights)
-                freed += unit.num_bytes
-            if freed < num_bytes and self._fixed_is_placed:
-                self._send_back(self._layout.fixed)
-                self._fixed_is_placed = False
-                freed += self._layout.fixed_bytes
-        return freed
+        with self._moving, torch.inference_mode(False):
+            before = self.loaded_bytes
+            self._devices.synchronize(self.load_device)
+            while before - self.loaded_bytes < num_bytes and self._resident:
+                self._send_back(self._resident.pop())
+            if before - self.loaded_bytes < num_bytes:
+                self._stop_streaming()
+            if before - self.loaded_bytes < num_bytes and self._fixed.is_placed:
+                self._fixed.send_back()
+            if not self.loaded_bytes:
+                self._cap = ALL
+            return before - self.loaded_bytes
 
-    def _missing_units(self, budget: float) -> list[Unit]:
-        units = self._layout.units
-        sizes = [unit.num_bytes for unit in units]
-        order = placement_order(sizes, [unit.is_hot for unit in units], self.kind)
-        missing = [index for index in order if units[index] not in self._placed]
-        return [units[index] for index in fitting_units(missing, sizes, budget)]
+    def explain(self, free_bytes: int, working_bytes: int, reserve_bytes: int) -> None:
+        """Set `partial` to why the handle is not whole, with the numbers that its host weighed; None if it is."""
+        if self.is_whole:
+            self.partial, self.gave_up_for = None, ""
+            return
+        if self._cap < ALL:
+            reason = "capped after running out of memory"
+        elif self._policy.mode in ("low", "none"):
+            reason = f"mode {self._policy.mode}"
+        else:
+            reason = "gave way to another" if self.gave_up_for else "budget"
+        before = self.partial
+        self.partial = Partial(reason, self._policy.mode, free_bytes, working_bytes, reserve_bytes, self.gave_up_for)
+        if before is None or before.reason != reason:
+            log.info(
+                "%s: %.1f of %.1f MB on %s, the rest streams (%s; %.0f MB free, %.0f MB of working memory).",
+                self.name,
+                self.loaded_bytes / 1e6,
+                self.size_bytes / 1e6,
+                self.load_device,
+                reason,
+                free_bytes / 1e6,
+                working_bytes / 1e6,
+            )
 
-    def _all_weights(self) -> Iterator[Weight]:
-        yield from self._layout.fixed
-        for unit in self._layout.units:
-            yield from unit.weights
+    def cap_after_oom(self) -> None:
+        """Allow it half of what it has on the device now, until it has left the device (S155)."""
+        if self.is_managed and self.loaded_bytes:
+            self._cap = max(self.loaded_bytes // 2, self.minimum_bytes)
+            self.release(max(0, self.loaded_bytes - self._cap))
 
-    @property
-    def _is_strict(self) -> bool:
-        return self._devices.is_strict(self.load_device)
+    def _plan(self, total: float) -> Placement | None:
+        """The placement within `total` bytes on the device, or None when the module cannot run in them."""
+        sizes = [pack.num_bytes for pack in self._packs]
+        hot = [pack.unit.is_hot for pack in self._packs]
+        if total < self.minimum_bytes:
+            return None
+        overlaps = self._policy.num_transfers > 0 and self._devices.copies_overlap(self.load_device)
+        room = unit_budget(self._policy, total, self._fixed.num_bytes, self.size_bytes)
+        return plan_units(sizes, hot, self.kind, room, can_overlap=overlaps)
 
-    def _bring(self, weights: Sequence[Weight]) -> None:
-        """Copy first, point at the copies after: a copy that fails leaves no weight half moved."""
-        copies: list[torch.Tensor] = []
-        try:
-            for weight in weights:
-                copies.append(
-                    self._devices.copy_in(self._host_copies.get(weight, weight.tensor).data, self.load_device)
-                )
-        except BaseException:
-            self._devices.forget(sum(copy.nbytes for copy in copies), self.load_device)
-            raise
-        for weight, copy in zip(weights, copies, strict=True):
-            if self._keeps_host_copies and not self._is_strict and not weight.is_buffer:
-                self._host_copies[weight] = weight.tensor.data
-            weight.point_at(copy)
+    def _is_worth(self, plan: Placement) -> bool:
+        planned = sum(self._packs[index].num_bytes for index in plan.resident)
+        gained = planned - sum(pack.num_bytes for pack in self._resident)
+        return not plan.num_slots or gained >= WORTH_MOVING * self.size_bytes
 
-    def _send_back(self, weights: Sequence[Weight]) -> None:
-        for weight in weights:
-            on_device = weight.tensor.data
-            if self._is_strict:
-                if weight.is_buffer:
-                    self._host_copies[weight] = on_device
-                weight.point_at(torch.empty_like(on_device, device="meta"))
-            else:
-                kept = self._host_copies.pop(weight, None)
-                weight.point_at(on_device.to(self.offload_device) if kept is None else kept)
-            self._devices.forget(on_device.nbytes, self.load_device)
+    def _apply(self, plan: Placement) -> None:
+        if not self._fixed.is_placed:
+            self._fixed.bring()
+        self._stop_streaming()
+        wanted = [self._packs[index] for index in plan.resident]
+        for pack in [pack for pack in self._resident if pack not in wanted]:
+            self._resident.remove(pack)
+            self._send_back(pack)
+        for pack in wanted:
+            if pack not in self._resident:
+                self._bring(pack)
+                self._resident.append(pack)
+        if not plan.num_slots:
+            if not self._policy.keeps_host_copies:
+                for pack in self._packs:
+                    pack.drop_host()  # only whole handles go without: streaming needs them (S142)
+        else:
+            streamed = [pack for pack in self._packs if pack not in self._resident]
+            if self._pinner:
+                for pack in streamed:
+                    pack.pin(self._pinner, self.load_device)
+            ring = Ring(plan.num_slots, plan.slot_bytes, self.load_device, self._devices)
+            queue = queue_for(self._devices, self.load_device)
+            self._streamer = Streamer(streamed, ring, queue, self.gate, plan.is_early)
 
-    def _park(self, weights: Iterator[Weight]) -> None:
-        """On a strict simulated device a weight that has not been placed is unusable from the start."""
-        if self._is_strict:
-            for weight in list(weights):
-                self._host_copies[weight] = weight.tensor.data
-                weight.point_at(torch.empty_like(weight.tensor.data, device="meta"))
+    def _bring(self, pack: Pack) -> None:
+        assert pack.host is not None
+        if self._pinner and self._policy.keeps_host_copies:
+            pack.pin(self._pinner, self.load_device)
+        pack.move_to(self._devices.copy_in(pack.host, self.load_device))
+
+    def _send_back(self, pack: Pack) -> None:
+        pack.move_home()
+        self._devices.forget(pack.num_bytes, self.load_device)
+
+    def _stop_streaming(self) -> None:
+        if self._streamer is not None:
+            self._streamed_before += self._streamer.streamed_bytes
+            self._streamer.close()
+            self._streamer = None

@@ -14,7 +14,7 @@ from ..errors import OutOfDeviceMemory
 from ..settings import Settings
 from .handle import ALL, ModelHandle
 from .plan import Share, Tenant, split_budget, yielding_order
-from .policy import VramPolicy
+from .policy import Machine, VramPolicy, shares_memory
 
 log = logging.getLogger("mizuoto.memory")
 
@@ -68,7 +68,9 @@ class MemoryManager:
         return OutOfDeviceMemory(message, detail)
 
     def _place_on(self, device: torch.device, group: list[ModelHandle], working_bytes: int) -> None:
-        policy = VramPolicy.of(self._settings, self.vram_mode())
+        # Host memory has no say in placing; asking the system for it would cost more than everything else here.
+        machine = Machine(shares_memory(self._devices.compute_device(device)))
+        policy = VramPolicy.of(self._settings, self.vram_mode(), machine)
         missing = sum(handle.size_bytes - handle.loaded_bytes for handle in group)
         if not missing and self._free_bytes(device, policy) >= working_bytes + policy.reserve_bytes:
             return
@@ -87,7 +89,10 @@ class MemoryManager:
                 self._free_bytes(device, policy) / 1e6,
             )
         for handle, granted in zip(group, split_budget(shares, budget), strict=True):
-            handle.place(ALL if policy.mode == "high" else granted - handle.loaded_bytes)
+            if policy.mode != "high" and granted < handle.loaded_bytes:
+                handle.release(handle.loaded_bytes - granted)  # shrinks in place, then the rest streams
+            handle.place(ALL if policy.mode == "high" else max(0, granted - handle.loaded_bytes))
+            handle.explain(self._free_bytes(device, policy), working_bytes, policy.reserve_bytes)
 
     def _free_bytes(self, device: torch.device, policy: VramPolicy) -> int:
         free, _ = self._devices.memory(device)
@@ -103,6 +108,7 @@ class MemoryManager:
                 break
             # Modes that never split a model make it leave whole (S150).
             handle.release(ALL if policy.mode in ("high", "shared") else short)
+            handle.gave_up_for = ", ".join(other.name for other in keep)
             gave_way = True
         if gave_way:
             self._devices.empty_cache(device)

@@ -15,6 +15,8 @@ from ..errors import EngineError
 MIN_UNIT_CHILD_BYTES = 1 << 20
 MIN_UNIT_BYTES = 64 << 10
 STREAMABLE = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.ConvTranspose1d, nn.ConvTranspose2d)
+# nn.MultiheadAttention reads the weight of its output projection without calling it.
+_READ_ELSEWHERE = (nn.modules.linear.NonDynamicallyQuantizableLinear,)
 MARKS = ("hot", "fixed")
 
 _on_cpu: WeakSet[nn.Module] = WeakSet()
@@ -60,6 +62,7 @@ class Unit:
     """Weights that move together."""
 
     name: str
+    module: nn.Module
     weights: tuple[Weight, ...]
     num_bytes: int
     is_hot: bool
@@ -121,7 +124,7 @@ def layout_of(module: nn.Module, marks: Mapping[nn.Module, str] | None = None) -
     hot_modules = _covered(marks, "hot")
     units = tuple(
         Unit(
-            candidates[index][0],
+            *candidates[index],
             tuple(members),
             num_bytes,
             any(p in hot_modules for p in candidates[index][1].modules()),
@@ -177,6 +180,7 @@ def _streams(weight: Weight, fixed_modules: set[nn.Module]) -> bool:
     return not weight.is_buffer and all(
         attribute == "weight"
         and (isinstance(owner, STREAMABLE) or getattr(type(owner), "STREAMABLE", False))
+        and not isinstance(owner, _READ_ELSEWHERE)
         and owner not in fixed_modules
         for owner, attribute in weight.owners
     )

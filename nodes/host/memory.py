@@ -6,6 +6,7 @@ Functions are called through the module at run time, never bound early: other pa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
@@ -13,7 +14,7 @@ import comfy.model_management as mm
 import torch
 
 from ...mizuoto_runtime.errors import OutOfDeviceMemory
-from ...mizuoto_runtime.memory.handle import ALL, ModelHandle
+from ...mizuoto_runtime.memory.handle import ModelHandle
 from .patcher import HandlePatcher
 
 _MODES = {"HIGH_VRAM": "high", "SHARED": "shared", "LOW_VRAM": "low", "NO_VRAM": "none"}
@@ -49,7 +50,10 @@ class ComfyMemory:
         mm.load_models_gpu([handle.attachment for handle in together], memory_required=working_bytes)
         for handle in managed:
             if not handle.is_ready:  # ComfyUI's estimate granted less than it takes to run: try all the same (S111)
-                handle.place(ALL)
+                handle.place(max(0, handle.minimum_bytes - handle.loaded_bytes))
+            if handle.partial or not handle.is_whole:  # asking the driver for free memory costs as much as the rest
+                free_bytes = int(mm.get_free_memory(handle.load_device))
+                handle.explain(free_bytes, working_bytes, int(mm.extra_reserved_memory()))
 
     def make_room(self, device: torch.device, keep: Sequence[ModelHandle]) -> None:
         """See `MemoryHost.make_room`."""
@@ -62,9 +66,10 @@ class ComfyMemory:
         if handle.is_busy or not handle.is_managed:
             return 0
         before = handle.loaded_bytes
-        for index in reversed(range(len(mm.current_loaded_models))):
-            if mm.current_loaded_models[index].model is handle.attachment:
-                mm.current_loaded_models.pop(index).model_unload()
+        for entry in [entry for entry in mm.current_loaded_models if entry.model is handle.attachment]:
+            with suppress(ValueError):  # ComfyUI's worker may have taken it off the list meanwhile
+                mm.current_loaded_models.remove(entry)
+            entry.model_unload()
         handle.release()
         if before:
             mm.soft_empty_cache()

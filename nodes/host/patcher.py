@@ -89,7 +89,7 @@ class HandlePatcher(ModelPatcher):
         if handle is None:
             return 0
         if extra_memory < 0:
-            return -handle.release(-extra_memory)
+            return -self._quietly_release(handle, -extra_memory)
         try:
             return handle.place(extra_memory)
         except BaseException:
@@ -135,7 +135,10 @@ class HandlePatcher(ModelPatcher):
 
     @staticmethod
     def _quietly_release(handle: ModelHandle, num_bytes: float) -> int:
+        if handle.is_busy:  # a phase inside another one loads models: what the outer one uses must stay
+            return 0
         try:
+            handle.gave_up_for = "another model of ComfyUI"
             return handle.release(num_bytes)
         except Exception:
             log.exception("%s could not leave %s", handle.name, handle.load_device)

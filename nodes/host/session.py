@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 import comfy.model_management as mm
 import comfyui_version
+import folder_paths
 import torch
 
 from ... import engines
@@ -19,13 +21,15 @@ from ...mizuoto_runtime.device import DeviceService
 from ...mizuoto_runtime.runtime import Model, Runtime
 from . import folders
 from .memory import ComfyMemory
+from .pinning import pins
 from .progress import request_hooks
 
 
 @cache
 def runtime() -> Runtime:
     """The one runtime, built at the first model load (S005)."""
-    return Runtime(memory=ComfyMemory())
+    kept = Path(folder_paths.get_user_directory()) / "mizuoto" / "memory" / "calibration.json"
+    return Runtime(memory=ComfyMemory(), pins=pins(), calibration_path=kept)
 
 
 @cache

@@ -70,6 +70,24 @@ def test_copies_are_counted():
     assert devices.memory(CUDA) == (100, 100)
 
 
+def test_allocations_are_counted():
+    devices = DeviceService({"cuda:0": 100})
+    buffer = devices.allocate(60, CUDA)
+    assert (buffer.shape, buffer.dtype, buffer.device) == ((60,), torch.uint8, CPU)
+    assert devices.memory(CUDA) == (40, 100)
+    with pytest.raises(SimulatedOutOfMemory):
+        devices.allocate(41, CUDA)
+    devices.forget(60, CUDA)
+    assert devices.memory(CUDA) == (100, 100)
+    assert DeviceService().allocate(5, CPU).shape == (5,)
+
+
+def test_copies_overlap_on_cuda_alone():  # S124, S130
+    devices = DeviceService()
+    assert [devices.copies_overlap(device) for device in (CUDA, XPU, MPS, CPU)] == [True, False, False, False]
+    assert not DeviceService({"cuda:0": 1}).copies_overlap(CUDA)
+
+
 def test_the_cpu_needs_nothing():
     devices = DeviceService()
     devices.forget(5, CPU)

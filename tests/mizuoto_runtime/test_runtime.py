@@ -190,12 +190,30 @@ def test_description_is_json(runtime):  # S169
         "size_bytes": size,
         "loaded_bytes": 0,
         "host_bytes": size,
+        "streamed_bytes": 0,
         "components": [
-            {"name": "zoo:part", "device": "cuda:0", "size_bytes": size, "loaded_bytes": 0, "host_bytes": size}
+            {
+                "name": "zoo:part",
+                "device": "cuda:0",
+                "size_bytes": size,
+                "loaded_bytes": 0,
+                "host_bytes": size,
+                "streamed_bytes": 0,
+                "partial": None,
+            }
         ],
     }
     assert {"name": "cuda:0", "free_bytes": 16 * MB, "total_bytes": 16 * MB} in data["devices"]
     assert data["vram_mode"] == "auto"
+
+
+def test_what_streams_is_described():
+    runtime = Runtime(Settings(vram_reserve_mb=0), DeviceService({"cuda:0": 2 * MB + MB // 2}))
+    model = loaded(runtime, num_layers=3)
+    model.handles[0].module(zoo.example())
+    data = json.loads(json.dumps(runtime.describe()))["models"][0]
+    assert data["streamed_bytes"] == data["components"][0]["streamed_bytes"] == 2 * MB
+    assert data["components"][0]["partial"]["reason"] == "budget"
 
 
 def test_a_dropped_model_is_described_as_empty(runtime):

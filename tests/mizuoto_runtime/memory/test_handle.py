@@ -6,7 +6,16 @@ from mizuoto.mizuoto_runtime.device import CPU, DeviceService
 from mizuoto.mizuoto_runtime.memory.handle import ModelHandle
 from mizuoto.mizuoto_runtime.simulate import SimulatedOutOfMemory
 from mizuoto.tests.mizuoto_runtime.memory import zoo
-from mizuoto.tests.mizuoto_runtime.memory.zoo import UNIT, ZOO, Chain, handle_on, linear, simulated
+from mizuoto.tests.mizuoto_runtime.memory.zoo import (
+    UNIT,
+    ZOO,
+    Chain,
+    handle_on,
+    linear,
+    resident,
+    simulated,
+    streaming,
+)
 from torch import nn
 
 ROOMY = 64 << 20
@@ -48,11 +57,15 @@ def test_weights_that_are_not_on_a_strict_device_are_unusable(species):  # S175
     handle = handle_on(simulated(ROOMY)[0], module)
     with pytest.raises((RuntimeError, NotImplementedError)):
         _ = module(zoo.example()).sum().item()
-    handle.place(handle.size_bytes - 1)
-    assert not handle.is_ready or not handle.layout.units
-    if handle.layout.units:
-        last = handle.layout.units[-1].weights[0]
-        assert last.tensor.is_meta
+    assert handle.place(handle.minimum_bytes - 1) == 0
+    assert not handle.is_ready
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        _ = module(zoo.example()).sum().item()
+    handle.place(handle.minimum_bytes)
+    assert handle.is_ready
+    packs = handle._streamer.packs if handle._streamer else ()
+    assert all(weight.tensor.is_meta for pack in packs for weight in pack.unit.weights)  # outside their forward
+    assert bool(packs) == (len(handle.layout.units) > 1)
 
 
 def test_a_lenient_device_leaves_weights_usable():
@@ -64,26 +77,50 @@ def test_a_lenient_device_leaves_weights_usable():
     assert torch.equal(module(hidden), expected)
 
 
-def test_places_unit_by_unit_and_releases_in_reverse(strict):  # S150
+def test_a_handle_runs_as_soon_as_one_slot_fits(strict):  # S110, S119
     devices, device = simulated(ROOMY, strict)
-    handle = handle_on(devices, zoo.chain(3))
+    handle = handle_on(devices, zoo.chain(4))
     fixed = handle.layout.fixed_bytes
+    assert handle.minimum_bytes == fixed + UNIT
+    assert handle.place(fixed + UNIT - 1) == 0
+    assert (handle.is_ready, used(devices, device)) == (False, 0)
+    assert handle.place(fixed + UNIT) == fixed + UNIT  # no resident unit, one slot
+    assert (handle.is_ready, handle.is_whole, resident(handle), len(streaming(handle))) == (True, False, [], 4)
+    assert handle.place(UNIT - 1) == 0
+    assert handle.place(UNIT) == UNIT  # one resident beside the slot
+    assert (len(resident(handle)), len(streaming(handle))) == (1, 3)
+    assert handle.place(2 * UNIT) == 2 * UNIT  # whole: the slot goes
+    assert (handle.is_whole, len(resident(handle)), streaming(handle)) == (True, 4, [])
+    assert used(devices, device) == handle.loaded_bytes == handle.size_bytes
 
-    def placed():
-        return [unit.name for unit in handle._placed]
 
-    assert handle.place(fixed - 1) == 0
-    assert handle.place(fixed + UNIT - 1) == fixed
-    assert handle.place(UNIT) == UNIT
-    assert placed() == ["layers.0"]
-    assert handle.place(2 * UNIT) == 2 * UNIT
-    assert placed() == ["layers.0", "layers.1", "layers.2"]
+def test_units_leave_in_reverse_placement_order_then_ring_then_fixed_part(strict):  # S150
+    devices, device = simulated(ROOMY, strict)
+    handle = handle_on(devices, zoo.chain(4))
+    fixed = handle.layout.fixed_bytes
+    handle.place(fixed + 3 * UNIT)
+    placed = resident(handle)
+    assert len(placed) == 2
     assert handle.release(1) == UNIT  # at least what was asked
-    assert placed() == ["layers.0", "layers.1"]
+    assert resident(handle) == placed[:1]
+    assert not handle.is_ready  # until it is placed again
     assert handle.release(UNIT + 1) == 2 * UNIT
-    assert placed() == []
+    assert (resident(handle), streaming(handle), handle.num_hooks) == ([], [], 0)
     assert used(devices, device) == handle.loaded_bytes == fixed
     assert handle.release(1) == fixed
+
+
+def test_shrinking_goes_on_by_streaming(strict):
+    devices, device = simulated(ROOMY, strict)
+    module, hidden = zoo.chain(4), zoo.example()
+    expected = module(hidden)
+    handle = handle_on(devices, module)
+    handle.place()
+    assert handle.release(UNIT // 2) == UNIT
+    assert not handle.is_ready
+    assert handle.place(0) == 0  # one slot and two residents instead of three
+    assert (handle.is_ready, len(resident(handle)), used(devices, device)) == (True, 2, handle.size_bytes - UNIT)
+    assert torch.equal(module(hidden), expected)
 
 
 @pytest.mark.parametrize("num_bytes", [0, -5, 0.1])
@@ -113,10 +150,10 @@ def test_hot_units_come_first_and_large_ones_next():  # S118
     for kind in ("oneshot", "sequence"):
         handle = handle_on(simulated(ROOMY)[0], module, kind=kind, marks={module.layers[2]: "hot"})
         handle.place()
-        order[kind] = [unit.name[-1] for unit in handle._placed]
+        order[kind] = [name[-1] for name in resident(handle)]
         handle.release()
         module = Chain([linear(), nn.Sequential(linear(), linear()), linear()])
-    assert order == {"oneshot": ["2", "1", "0"], "sequence": ["2", "0", "1"]}
+    assert order == {"oneshot": ["2", "1", "0"], "sequence": ["2", "1", "0"]}
 
 
 def test_out_of_memory_in_the_middle_keeps_what_arrived(strict):
@@ -135,17 +172,31 @@ def test_out_of_memory_in_the_middle_keeps_what_arrived(strict):
     assert torch.equal(module(hidden), expected)
 
 
-def test_a_unit_that_arrives_in_part_is_not_there_at_all(strict):
+@pytest.mark.parametrize("room", [UNIT - 1, UNIT, UNIT + 1, 2 * UNIT - 1])
+def test_a_unit_arrives_whole_or_not_at_all(strict, room):
     devices, device = simulated(ROOMY, strict)
-    handle = handle_on(devices, zoo.built("nested"))
-    handle.place(handle.layout.fixed_bytes)
-    before = used(devices, device)
-    devices.simulated[device].total_bytes = before + UNIT + 1  # the first of the unit's two weights fits
-    tensors = [weight.tensor.data_ptr() for weight in handle.layout.units[0].weights]
+    handle = handle_on(devices, zoo.built("nested"))  # one unit of two weights and one of one
+    fixed = handle.layout.fixed_bytes
+    tensors = [weight.tensor.data_ptr() for unit in handle.layout.units for weight in unit.weights]
+    devices.simulated[device].total_bytes = fixed + room
+    with pytest.raises(SimulatedOutOfMemory):
+        handle.place()  # the larger unit first
+    assert used(devices, device) == handle.loaded_bytes == fixed
+    assert [weight.tensor.data_ptr() for unit in handle.layout.units for weight in unit.weights] == tensors
+
+
+def test_a_fixed_part_arrives_whole_or_not_at_all(strict):
+    module, hidden = zoo.built("streamable"), zoo.example()
+    expected = module(hidden)
+    devices, device = simulated(ROOMY, strict)
+    handle = handle_on(devices, module)
+    devices.simulated[device].total_bytes = handle.layout.fixed_bytes - 1
     with pytest.raises(SimulatedOutOfMemory):
         handle.place()
-    assert used(devices, device) == handle.loaded_bytes == before
-    assert [weight.tensor.data_ptr() for weight in handle.layout.units[0].weights] == tensors
+    assert used(devices, device) == handle.loaded_bytes == 0
+    devices.simulated[device].total_bytes = ROOMY
+    handle.place()
+    assert torch.equal(module(hidden), expected)
 
 
 def test_host_copies_make_leaving_free_and_cost_memory():  # S141
@@ -154,8 +205,8 @@ def test_host_copies_make_leaving_free_and_cost_memory():  # S141
 
     for keeps in (True, False):
         module = zoo.chain(2)
-        original = parameters_of(module)
         handle = handle_on(simulated(ROOMY, strict=False)[0], module, keeps_host_copies=keeps)
+        original = parameters_of(module)
         assert handle.host_bytes == handle.size_bytes
         handle.place()
         assert parameters_of(module) != original

@@ -47,7 +47,7 @@ class Bench:
 
 
 def units(handle):
-    return len(handle._placed)
+    return len(handle._resident)
 
 
 def test_places_whole_when_it_fits():  # S110
@@ -123,10 +123,63 @@ def test_handles_of_the_phase_never_yield_to_each_other():
     bench = Bench(4.5)
     first, second = bench.handle(2), bench.handle(2)
     bench.manager.place([first, second], 0)
+    third = bench.handle(2)
+    bench.manager.place([first, second, third], 0)  # 6 units in the room of 4: two of them stream
+    assert first.is_ready
+    assert second.is_ready
+    assert third.is_ready
+    assert bench.used == sum(handle.loaded_bytes for handle in (first, second, third)) <= 4.5 * MB
+    assert bench.used > 4 * MB
+
+
+def test_handles_of_a_phase_that_cannot_fit_keep_their_minimum():
+    bench = Bench(2.5)
+    first, second = bench.handle(2), bench.handle(2)
+    bench.manager.place([first, second], 0)
     with pytest.raises(SimulatedOutOfMemory):
         bench.manager.place([first, second, bench.handle(2)], 0)
     assert first.is_ready
     assert second.is_ready
+
+
+def test_the_smaller_handle_of_a_phase_is_whole_first():  # S152
+    bench = Bench(5.5)
+    large, small = bench.handle(5), bench.handle(2)
+    bench.manager.place([large, small], 0)
+    assert (small.is_whole, large.is_whole, large.is_ready) == (True, False, True)
+    assert units(large) == 2  # and a slot
+
+
+def test_a_phase_that_needs_more_shrinks_its_own_handle_in_place():
+    bench = Bench(6.5)
+    handle, hidden = bench.handle(5), zoo.example()
+    bench.manager.place([handle], 0)
+    assert handle.is_whole
+    bench.manager.place([handle], 3 * MB)
+    assert (handle.is_ready, handle.is_whole, units(handle)) == (True, False, 2)
+    assert bench.used <= 3.5 * MB
+    assert torch.equal(handle.module(hidden), zoo.chain(5)(hidden))
+    bench.manager.place([handle], 0)
+    assert handle.is_whole
+
+
+def test_a_little_less_room_at_every_phase_rearranges_nothing():
+    bench = Bench(4.5)
+    handle = bench.handle(6)
+    bench.manager.place([handle], 0)
+    streamer, placed = handle._streamer, zoo.resident(handle)
+    for working in (0, 100 << 10, 50 << 10, 200 << 10):
+        bench.manager.place([handle], working)
+        assert handle._streamer is streamer
+        assert zoo.resident(handle) == placed
+
+
+def test_high_mode_never_streams_of_itself():
+    bench = Bench(2.5, vram_mode="high")
+    handle = bench.handle(3)
+    with pytest.raises(SimulatedOutOfMemory):
+        bench.manager.place([handle], 0)
+    assert handle.num_hooks == 0
 
 
 @pytest.mark.parametrize("mode", ["high", "shared"])
@@ -176,15 +229,16 @@ def test_estimates_never_refuse_and_warn_once(caplog):  # S111
             bench.manager.place([handle], 100 * MB)
     assert handle.is_ready
     (record,) = caplog.records
-    assert "zoo/big:part: 3 MB of weights and 105 MB of working memory may not fit on cuda:0" in record.getMessage()
+    assert "zoo/big:part: 1 MB of weights and 105 MB of working memory may not fit on cuda:0" in record.getMessage()
 
 
 def test_what_really_does_not_fit_fails_in_the_allocation():
-    bench = Bench(2.5)
+    bench = Bench(0.9)
     handle = bench.handle(3)
     with pytest.raises(SimulatedOutOfMemory):
-        bench.manager.place([handle], 0)
-    assert bench.used == handle.loaded_bytes <= 2.5 * MB
+        bench.manager.place([handle], 0)  # not even one slot
+    assert bench.used == handle.loaded_bytes == handle.layout.fixed_bytes
+    assert not handle.is_ready
 
 
 @pytest.mark.parametrize("mode", ["auto", "high", "shared", "low", "none"])

@@ -9,6 +9,7 @@ from torch import nn
 from ....mizuoto_runtime import ops
 from ....mizuoto_runtime.device import DeviceService
 from ....mizuoto_runtime.memory.handle import ModelHandle
+from ....mizuoto_runtime.memory.policy import VramPolicy
 from ....mizuoto_runtime.memory.units import pin_to_cpu
 
 WIDTH = 512
@@ -269,6 +270,17 @@ def simulated(num_bytes, strict=True):
     return devices, torch.device("cuda", 0)
 
 
-def handle_on(devices, module, name="zoo:module", **options):
+def handle_on(devices, module, name="zoo:module", keeps_host_copies=True, mode="auto", **options):
     """A handle on the simulated device."""
-    return ModelHandle(name, module, torch.device("cuda", 0), devices, **options)
+    policy = VramPolicy(mode, 0, 0, keeps_host_copies, num_transfers=2)
+    return ModelHandle(name, module, torch.device("cuda", 0), devices, policy=policy, **options)
+
+
+def resident(handle):
+    """Names of the units on the device, in placement order."""
+    return [pack.unit.name for pack in handle._resident]
+
+
+def streaming(handle):
+    """Names of the units that come through the ring; none while nothing streams."""
+    return [pack.unit.name for pack in handle._streamer.packs] if handle._streamer else []
