@@ -16,16 +16,16 @@ from typing import Any
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0, or 1 with one line on standard error."""
+    """Run one command; returns the exit code: 0, 1 with one line on standard error, 1 when the doctor finds errors."""
     options = _parser().parse_args(arguments)
     from .mizuoto_runtime.errors import MizuotoError
 
     try:
-        options.command(options)
+        code: int = options.command(options) or 0
     except (MizuotoError, OSError) as error:
         print(f"mizuoto: {error}", file=sys.stderr)
         return 1
-    return 0
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,6 +46,12 @@ def _parser() -> argparse.ArgumentParser:
     runtime.add_argument("--url", default="http://127.0.0.1:8188")
     runtime.add_argument("--release", action="store_true", help="free the memory of idle models first")
     runtime.set_defaults(command=_runtime)
+
+    doctor = commands.add_parser("doctor", help="what this machine can run and what is in the way")
+    doctor.add_argument("engine", nargs="?", help="look at this engine only")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+    doctor.add_argument("--no-self-test", action="store_true", help="start no second Python process to try things in")
+    doctor.set_defaults(command=_doctor)
     return parser
 
 
@@ -97,6 +103,20 @@ def _runtime(options: argparse.Namespace) -> None:
     if options.release:
         print(f"{_fetch(url + '/release', 'released_bytes', b'{}')['released_bytes'] / 1e6:.0f} MB released")
     print(json.dumps(_fetch(url, "models"), indent=2))
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from . import engines
+    from .mizuoto_runtime import doctor
+    from .mizuoto_runtime.errors import InvalidRequest
+
+    manifests = engines.manifests()
+    if options.engine is not None and options.engine not in manifests:
+        raise InvalidRequest(f'There is no engine "{options.engine}"; there are: {", ".join(manifests)}.')
+    chosen = list(manifests.values()) if options.engine is None else [manifests[options.engine]]
+    report = doctor.examine(chosen, self_test=not options.no_self_test)
+    print(json.dumps(report, indent=2) if options.json else doctor.render(report))
+    return int(report["level"] == "error")
 
 
 def _fetch(url: str, key: str, body: bytes | None = None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The contract of an engine: what it declares as data, and what a loaded one can do. Imports no torch at run time.
 
-Where it says `Protocol`, an engine implements the shape without inheriting; `tests/engines/test_contract.py` checks
-every registered one.
+Where it says `Protocol`, an engine implements the shape without inheriting; `tests/contract` checks every registered
+one.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ class Manifest:
         measure_text: How long a text is to the engine; a longer text never measures less than its beginning.
         built_in: Folder of a checkpoint that ships with the pack.
         recognise: Whether a folder holds a checkpoint of this engine; must be quick and import no torch.
+        extras: (import name, what it is for) of packages that it can use but does not need.
     """
 
     id: str
@@ -108,6 +109,7 @@ class Manifest:
     recognise: Callable[[Path], bool]
     measure_text: Callable[[str], int] = len
     built_in: Path | None = None
+    extras: tuple[tuple[str, str], ...] = ()
 
     def resolve(self, options: Options | None) -> dict[str, OptionValue]:
         """Every option's value: the chosen one, checked, or the default.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from .. import engines
+from .doctor import Doctor
 from .host.api import ComfyExtension, io
+from .host.doctor_routes import register_doctor_routes
 from .host.folders import register_folders
 from .host.routes import register_routes
 from .load import LoadModel
@@ -12,7 +14,9 @@ from .options import options_node
 from .speak import CodecDecoder, Speak, Talker
 from .voice import PresetVoice
 
-NODES: list[type[io.ComfyNode]] = [LoadModel, PresetVoice, Talker, CodecDecoder, Speak, RuntimeMemory, Release]
+NODES: list[type[io.ComfyNode]] = [
+    LoadModel, PresetVoice, Talker, CodecDecoder, Speak, RuntimeMemory, Release, Doctor
+]  # fmt: skip
 
 
 class MizuotoExtension(ComfyExtension):
@@ -28,4 +32,5 @@ async def comfy_entrypoint() -> MizuotoExtension:
     """Called by ComfyUI once when it loads the pack."""
     register_folders()
     register_routes()
+    register_doctor_routes()
     return MizuotoExtension()

@@ -1,0 +1,1 @@
+"""Programs that run in a second process, by path: they import nothing of the pack, and torch only when run."""

@@ -1,0 +1,107 @@
+"""Settings with where each comes from, and the memory policy that follows from them (S170, S187)."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+
+from ..errors import MizuotoError
+from ..settings import Settings
+from .finding import Section
+
+PREFIX = "MIZUOTO_"
+# Variables of torch and its drivers that change what runs where.
+WATCHED = (
+    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+    "HSA_OVERRIDE_GFX_VERSION", "ONEAPI_DEVICE_SELECTOR", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
+    "PYTORCH_ENABLE_MPS_FALLBACK", "CUDA_LAUNCH_BLOCKING", "OMP_NUM_THREADS",
+)  # fmt: skip
+
+
+def settings_section(environment: Mapping[str, str]) -> tuple[Section, Settings]:
+    """Every setting, its value and its source; and the settings with the faulty ones left at their defaults."""
+    section, accepted = Section(), {}
+    variables = {f"{PREFIX}{field.name.upper()}": field for field in fields(Settings)}
+    for variable in variables:
+        if variable not in environment:
+            continue
+        try:
+            Settings.from_environment({variable: environment[variable]})
+        except MizuotoError as error:
+            section.add("error", str(error), "No model loads until it is corrected.", f"Correct or unset {variable}.")
+        else:
+            accepted[variable] = environment[variable]
+    for variable in sorted(environment):
+        if variable.startswith(PREFIX) and variable not in variables:
+            near = difflib.get_close_matches(variable, variables, 1)
+            meant = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(variables)}."
+            section.add("warning", f"{variable} is no setting and has no effect.", "", meant)
+    settings = Settings.from_environment(accepted)
+    section.facts["settings"] = [
+        {
+            "name": field.name,
+            "value": getattr(settings, field.name),
+            "source": variable if variable in accepted else "default",
+        }
+        for variable, field in variables.items()
+    ]
+    section.facts["environment"] = {name: environment[name] for name in WATCHED if name in environment}
+    return section, settings
+
+
+def memory_section(
+    settings: Settings, host_mode: str | None, host_facts: Mapping[str, object], shares_memory: bool = False
+) -> Section:
+    """The policy that the next load will follow; the settings alone where torch, which policies are for, is missing.
+
+    Args:
+        settings: What the user has set.
+        host_mode: The mode that ComfyUI's state stands for; None stand-alone.
+        host_facts: What else ComfyUI decides: copy streams, the budget for pinned memory.
+        shares_memory: Whether the GPU's memory is the machine's (MPS).
+    """
+    total, free = ram_bytes()
+    section = Section()
+    try:
+        from ..memory.policy import Machine, VramPolicy
+    except ImportError:
+        mode = settings.vram_mode
+        section.facts["mode"] = mode
+        section.add("info", "How weights would be placed cannot be told without torch.")
+    else:
+        policy = VramPolicy.of(settings, host_mode or "auto", Machine(shares_memory, free or 0, total or 0))
+        mode = policy.mode
+        section.facts |= asdict(policy)
+    where = "MIZUOTO_VRAM_MODE" if settings.vram_mode != "host" else "ComfyUI" if host_mode else "default"
+    section.facts |= {"mode_from": where, "ram_bytes": total, "ram_free_bytes": free, **host_facts}
+    section.facts |= {"oom_retries": settings.oom_retries, "oom_fallback": settings.oom_fallback}
+    _explain(section, mode, settings)
+    return section
+
+
+def ram_bytes() -> tuple[int | None, int | None]:
+    """The machine's RAM and what of it is free; None where the system does not tell."""
+    try:
+        import psutil  # ComfyUI brings it
+    except ImportError:
+        try:
+            page = os.sysconf("SC_PAGE_SIZE")
+            return os.sysconf("SC_PHYS_PAGES") * page, os.sysconf("SC_AVPHYS_PAGES") * page
+        except (AttributeError, OSError, ValueError):
+            return None, None
+    memory = psutil.virtual_memory()
+    return int(memory.total), int(memory.available)
+
+
+def _explain(section: Section, mode: str, settings: Settings) -> None:
+    if settings.oom_retries == 0:
+        section.add("info", "A phase that runs out of device memory is not tried again (MIZUOTO_OOM_RETRIES=0).")
+    if settings.oom_fallback:
+        what = "After failed retries a phase may run in a slower form whose sound differs slightly."
+        section.add("info", what, "MIZUOTO_OOM_FALLBACK is on.")
+    if mode == "none":
+        section.add("info", "All weights that can be streamed are streamed: it needs least memory and is slowest.")
+    if mode == "high":
+        section.add("info", "Models are placed whole or not at all.", "One that is larger than the card fails.")
