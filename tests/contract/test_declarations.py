@@ -1,34 +1,30 @@
 import inspect
 import math
 import re
+from dataclasses import replace
 
 import pytest
-import torch
 from mizuoto import engines
 from mizuoto.engines import base
-from mizuoto.engines.base import Engine, LoadedEngine, LoadSpec, Option
-from mizuoto.mizuoto_runtime.device import CPU, DTYPES
-from mizuoto.mizuoto_runtime.runtime import Runtime
-from mizuoto.mizuoto_runtime.settings import Settings
+from mizuoto.engines.base import Engine, LoadedEngine, Option
+from mizuoto.mizuoto_runtime.device import DTYPES
+from mizuoto.mizuoto_runtime.memory.manager import MemoryManager
 from mizuoto.mizuoto_runtime.snapshot import snapshot
-from mizuoto.tests.engines.dummy import MANIFEST as DUMMY
-from mizuoto.tests.engines.dummy import DummyEngine
+from mizuoto.tests.contract.card import Card
+from mizuoto.tests.contract.subjects import MADE_UP, registered
 
 TASKS = base.Task.__args__
-ENGINES = {**{name: engines.engine(name) for name in engines.manifests()}, "dummy": DummyEngine()}
-LOADABLE = [name for name, found in ENGINES.items() if found.manifest.built_in is not None or name == "dummy"]
 
 
-@pytest.fixture(params=ENGINES)
-def manifest(request):
-    return ENGINES[request.param].manifest
+@pytest.fixture
+def manifest(subject):
+    return subject.engine.manifest
 
 
-@pytest.fixture(scope="module", params=LOADABLE)
-def loaded(request):
-    engine, before = ENGINES[request.param], snapshot()
-    spec = LoadSpec(request.param, engine.manifest.built_in, CPU, torch.float32)
-    model = engine.load(spec, Runtime(Settings()))
+@pytest.fixture(scope="module")
+def on_cpu(subject):
+    card, before = Card(None, MemoryManager), snapshot()
+    model = card.load(subject)
     assert snapshot() == before  # S045
     return model
 
@@ -73,27 +69,50 @@ def test_unsound_options_are_seen(option):
     assert not is_sound(option)
 
 
-@pytest.mark.parametrize("name", ENGINES)
-def test_engines_have_the_protocols_shape(name):
-    assert parameters(ENGINES[name].load) == parameters(Engine.load)
+def test_engines_have_the_protocols_shape(subject):
+    assert parameters(subject.engine.load) == parameters(Engine.load)
 
 
-def test_loaded_engines_have_the_protocols_shape(loaded):
+def test_loaded_engines_have_the_protocols_shape(on_cpu):
     for method in ("talk", "decode"):
-        assert parameters(getattr(loaded, method)) == parameters(getattr(LoadedEngine, method))
-    if "clone" in loaded.manifest.tasks:
-        assert parameters(loaded.voice_prompt) == parameters(base.CanCloneVoice.voice_prompt)
+        assert parameters(getattr(on_cpu, method)) == parameters(getattr(LoadedEngine, method))
+    if "clone" in on_cpu.manifest.tasks:
+        assert parameters(on_cpu.voice_prompt) == parameters(base.CanCloneVoice.voice_prompt)
 
 
-def test_handles_are_named_and_ready_for_use(loaded):  # S021, S022
-    names = [handle.name for handle in loaded.handles]
+def test_handles_are_named_and_ready_for_use(on_cpu):  # S021, S022
+    names = [handle.name for handle in on_cpu.handles]
     assert names
     assert len(set(names)) == len(names)
-    for handle in loaded.handles:
-        assert handle.name.split(":")[0].split("/")[0] == loaded.manifest.id
+    for handle in on_cpu.handles:
+        assert handle.name.split(":")[0].split("/")[0] == on_cpu.manifest.id
         assert not handle.module.training
         assert not any(tensor.is_meta or tensor.is_inference() for tensor in handle.module.state_dict().values())
 
 
-def test_the_dummy_is_no_registered_engine():
-    assert DUMMY.id not in engines.manifests()
+def test_made_up_engines_are_not_registered():
+    assert set(MADE_UP).isdisjoint(engines.manifests())
+
+
+TINY = """
+def build(folder):
+    (folder / "dummy.txt").write_text("tiny")
+
+REQUEST = {"text": "Eins. Zwei.", "options": {"steps": 1}}
+"""
+
+
+@pytest.mark.parametrize("has_tiny", [False, True])
+def test_an_engine_without_a_checkpoint_needs_a_tiny_one(tmp_path, has_tiny):
+    engine = MADE_UP["dummy"]()
+    manifest = replace(engine.manifest, id="newcomer")
+    if not has_tiny:
+        with pytest.raises(LookupError, match=r'"newcomer".*add tests/engines/newcomer/tiny.py with build\(folder\)'):
+            registered(manifest, lambda _: engine, tmp_path, tmp_path)
+        return
+    (tmp_path / "newcomer").mkdir()
+    (tmp_path / "newcomer" / "tiny.py").write_text(TINY)
+    subject = registered(manifest, lambda _: engine, tmp_path / "newcomer", tmp_path)
+    assert (subject.folder / "dummy.txt").read_text() == "tiny"
+    assert subject.text == "Eins. Zwei."
+    assert {options.values["steps"] for _, options in subject.requests()} == {1}
