@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import bench, checks, demo, serve
 from .console import Stop
-from .environment import BUILT, ensure_environment
+from .environment import BUILT, add_bench_packages, ensure_environment
 from .host import ensure_host
 from .stamps import locked
 
@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace, rest: Sequence[str]) -> int:
     if options.command == "lint":
         return checks.lint(_prepare_environment())
     if options.command == "bench":
-        return bench.run(*_prepare_host(), as_json=options.json)
+        return bench.run(*_prepare_bench(), as_json=options.json)
     port = _port(options.port) if options.command == "serve" else 0
     python, host = _prepare_host()
     if options.command == "demo":
@@ -70,6 +70,13 @@ def _prepare_environment() -> Path:
 def _prepare_host() -> tuple[Path, Path]:
     with locked(BUILT / ".lock"):
         return ensure_environment(), ensure_host()
+
+
+def _prepare_bench() -> tuple[Path, Path]:
+    python, host = _prepare_host()
+    with locked(BUILT / ".lock"):
+        add_bench_packages()
+    return python, host
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .console import CommandFailed, Stop, run_step
+from .console import CommandFailed, Stop, run_step, say
 from .stamps import Stamp
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +53,19 @@ def ensure_environment() -> Path:
         with tools.building():
             pip_install("test tools", ["-r", str(requirements)])
     return venv_python()
+
+
+def add_bench_packages() -> None:
+    """Add what the benches compare with to a complete `.venv`; where it cannot be had, say so: they skip it by name."""
+    requirements = ROOT / "tests" / "bench" / "requirements.txt"
+    stamp = Stamp(VENV / ".bench", requirements.read_text(encoding="utf-8"))
+    if stamp.is_current():
+        return
+    try:
+        with stamp.building():
+            pip_install("what the benches compare with", ["-r", str(requirements)])
+    except Stop as stop:
+        say(f"{stop} Going on without.")
 
 
 def has_accelerator(python: Path) -> bool:

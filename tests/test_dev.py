@@ -49,9 +49,24 @@ def test_test_hands_its_arguments_to_pytest(monkeypatch):
 def test_bench_gets_its_host_built(monkeypatch):
     seen = []
     monkeypatch.setattr(cli, "_prepare_host", lambda: (Path("python"), Path("comfyui")))
+    monkeypatch.setattr(cli, "add_bench_packages", lambda: seen.append("packages"))
     monkeypatch.setattr(bench, "run", lambda python, host, as_json: seen.append((python, host, as_json)) or 0)
     assert cli.main(["bench", "--json"]) == 0
-    assert seen == [(Path("python"), Path("comfyui"), True)]
+    assert seen == ["packages", (Path("python"), Path("comfyui"), True)]
+
+
+def test_benches_run_without_what_cannot_be_installed(monkeypatch, tmp_path, capsys):
+    def no_network(title, arguments):
+        raise console.Stop("No network.")
+
+    monkeypatch.setattr(environment, "VENV", tmp_path)
+    monkeypatch.setattr(environment, "pip_install", no_network)
+    environment.add_bench_packages()
+    assert capsys.readouterr().out == "No network. Going on without.\n"
+    assert not (tmp_path / ".bench").exists()
+    monkeypatch.setattr(environment, "pip_install", lambda title, arguments: None)
+    environment.add_bench_packages()
+    assert (tmp_path / ".bench").exists()
 
 
 @pytest.mark.parametrize(
