@@ -337,9 +337,24 @@ class Comfy:
             time.sleep(0.005)
         raise HostError(f"Prompt {prompt_id} did not start within {timeout_s:.0f} s")
 
-    def interrupt(self) -> None:
-        """Interrupt the running prompt at the next point where it looks."""
-        self.post("/interrupt")
+    def interrupt(self, prompt_id: str, timeout_s: float = 30.0) -> None:
+        """Interrupt a prompt and wait until it has ended.
+
+        The host forgets requests that reach it between its taking a prompt off the queue and its first node, so the
+        request is repeated while the prompt goes on.
+
+        Raises:
+            HostError: It goes on for `timeout_s` all the same.
+        """
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            self.post("/interrupt")
+            asked_again = time.monotonic() + 0.5
+            while time.monotonic() < asked_again:
+                if self.history(prompt_id) is not None:
+                    return
+                time.sleep(0.01)
+        raise HostError(f"Prompt {prompt_id} went on for {timeout_s:.0f} s. The log ends with:\n{self.log_tail()}")
 
     def free(self, unload_models: bool = True, free_memory: bool = True) -> None:
         """Ask for models to be unloaded and, with `free_memory`, for all caches to be dropped; done between prompts."""

@@ -65,9 +65,9 @@ def test_an_invalid_prompt_is_refused_with_the_reason(comfy):
 def test_interrupt_ends_a_running_prompt_and_the_next_one_works(comfy):
     prompt_id = comfy.queue(text_prompt("long", "MizuotoTestWait", seconds=60.0))
     comfy.wait_until_running(prompt_id)
-    comfy.interrupt()
+    comfy.interrupt(prompt_id)
     with pytest.raises(InterruptedPromptError):
-        comfy.wait(prompt_id, timeout_s=20)
+        comfy.wait(prompt_id)
     assert comfy.run(text_prompt("after the interrupt")).texts() == ["after the interrupt"]
 
 

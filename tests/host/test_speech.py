@@ -125,8 +125,8 @@ def test_interrupt_stops_within_a_segment_and_the_next_prompt_works(comfy):
     prompt_id = comfy.queue(spoken(endless))
     comfy.wait_until_running(prompt_id)
     time.sleep(1.0)
-    comfy.interrupt()
     asked = time.monotonic()
+    comfy.interrupt(prompt_id)
     with pytest.raises(InterruptedPromptError):
         comfy.wait(prompt_id)
     assert time.monotonic() - asked < 5.0
@@ -178,7 +178,7 @@ def test_routes(comfy):
     comfy.wait_until_running(prompt_id)
     with pytest.raises(HostError, match=r"409.*A prompt is running"):
         comfy.post("/mizuoto/runtime/release")
-    comfy.interrupt()
+    comfy.interrupt(prompt_id)
     with pytest.raises(InterruptedPromptError):
         comfy.wait(prompt_id)
 
