@@ -39,15 +39,17 @@ class VoicePrompt:
         engine: Engine id; other engines refuse it.
         name: The preset's or the user's name.
         tensors: Whatever the engine needs of it.
+        facts: The same as text: what is said in the reference, a description.
     """
 
     engine: str
     name: str
     tensors: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write the voice to `path`."""
-        _write(path, "voice", {"engine": self.engine, "name": self.name}, self.tensors)
+        _write(path, "voice", {"engine": self.engine, "name": self.name, "facts": dict(self.facts)}, self.tensors)
 
     @classmethod
     def load(cls, path: Path) -> VoicePrompt:
@@ -56,7 +58,7 @@ class VoicePrompt:
         Raises:
             ModelFileError: Missing, damaged or another kind of file.
         """
-        return _read(path, "voice", lambda data, tensors: cls(data["engine"], data["name"], tensors))
+        return _read(path, "voice", lambda data, tensors: cls(data["engine"], data["name"], tensors, data["facts"]))
 
 
 @dataclass(frozen=True, slots=True)

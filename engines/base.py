@@ -7,12 +7,12 @@ one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..mizuoto_runtime.errors import InvalidRequest, Unsupported
+from ..mizuoto_runtime.errors import InvalidRequest, Unsupported, did_you_mean
 
 if TYPE_CHECKING:
     import torch
@@ -47,7 +47,7 @@ class Option:
     choices: tuple[str, ...] = ()
 
     def check(self, value: OptionValue) -> OptionValue:
-        """`value` in the option's type.
+        """`value` in the option's type; a choice in the declared spelling, however it was capitalised.
 
         Raises:
             InvalidRequest: Wrong type, out of range or not among the choices.
@@ -59,9 +59,33 @@ class Option:
             raise InvalidRequest(f'Option "{self.name}" is {value!r}; it takes a {kind.__name__}.')
         if is_number and not self.low <= value <= self.high:  # type: ignore[operator]
             raise InvalidRequest(f'Option "{self.name}" is {value}; its range is {self.low:g} to {self.high:g}.')
-        if self.choices and value not in self.choices:
-            raise InvalidRequest(f'Option "{self.name}" is "{value}"; choose one of {", ".join(self.choices)}.')
+        if self.choices:
+            return self._choice(str(value))
         return kind(value)
+
+    def _choice(self, value: str) -> str:
+        found = next((choice for choice in self.choices if choice.casefold() == value.casefold()), None)
+        if found is None:
+            raise InvalidRequest(
+                f'Option "{self.name}" is "{value}"; choose one of {", ".join(self.choices)}.'
+                + did_you_mean(value, self.choices)
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """An official checkpoint that a user may ask for; nothing is fetched unasked.
+
+    Attributes:
+        name: Of the model, and of its folder in `models/tts`.
+        repo: `owner/name` on the Hugging Face hub.
+        size_bytes: About what it takes on disk.
+    """
+
+    name: str
+    repo: str
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +99,8 @@ class Options:
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """Everything about an engine that can be known without loading it.
+
+    A loaded engine has one of its own, narrowed to its checkpoint: the tasks and voices of that, its option defaults.
 
     Attributes:
         id: Folder name; also the engine's name in saved files.
@@ -91,6 +117,9 @@ class Manifest:
         measure_text: How long a text is to the engine; a longer text never measures less than its beginning.
         built_in: Folder of a checkpoint that ships with the pack.
         recognise: Whether a folder holds a checkpoint of this engine; must be quick and import no torch.
+        downloads: Official checkpoints.
+        max_batch: How many texts it can work on at once; 1 for engines without `talk_batch`.
+        reference_seconds: Shortest and longest reference recording.
         extras: (import name, what it is for) of packages that it can use but does not need.
     """
 
@@ -109,6 +138,9 @@ class Manifest:
     recognise: Callable[[Path], bool]
     measure_text: Callable[[str], int] = len
     built_in: Path | None = None
+    downloads: tuple[Download, ...] = ()
+    max_batch: int = 1
+    reference_seconds: tuple[float, float] = (0.0, math.inf)
     extras: tuple[tuple[str, str], ...] = ()
 
     def resolve(self, options: Options | None) -> dict[str, OptionValue]:
@@ -184,6 +216,31 @@ class LoadedEngine(Protocol):
 
     def decode(self, codes: Codes, ctx: RequestContext) -> Iterator[AudioChunk]:
         """Phase codec decoder: audio of `codes`, in order. Deterministic in the seeds that `codes` carries."""
+        ...
+
+
+class CanTalkInBatches(Protocol):
+    """A loaded engine whose `manifest.max_batch` is more than 1."""
+
+    def talk_batch(
+        self,
+        texts: Sequence[str],
+        voice: VoicePrompt | None,
+        options: Mapping[str, Any],
+        ctx: RequestContext,
+    ) -> list[Codes]:
+        """Phase talker for up to `max_batch` segments at once, one `Codes` each.
+
+        Deterministic in `ctx.seed`, the texts and their order; a text may sound different than alone.
+        """
+        ...
+
+
+class CanDesignVoice(Protocol):
+    """A loaded engine that invents a voice."""
+
+    def design_voice(self, description: str, ctx: RequestContext) -> VoicePrompt:
+        """A reusable voice from words about it."""
         ...
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import torch
 
@@ -14,7 +15,7 @@ from ..mizuoto_runtime.context import MAX_SEED, RequestContext
 from ..mizuoto_runtime.errors import EngineError, InvalidRequest, NothingToSay
 from ..mizuoto_runtime.text.split import is_speakable, split
 from .artifacts import AudioChunk, Codes, VoicePrompt, require_engine
-from .base import LoadedEngine, Manifest, Options, OptionValue, require_task
+from .base import CanTalkInBatches, LoadedEngine, Manifest, Options, OptionValue, require_task
 from .joining import SILENCE, join
 
 MAX_TEXT_CHARS = 250_000  # some five hours of speech, and 1.7 GB of samples
@@ -53,6 +54,11 @@ def segment_seed(seed: int, index: int, text: str) -> int:
     return int.from_bytes(digest, "little") & MAX_SEED
 
 
+def batch_size(manifest: Manifest, options: Options | None) -> int:
+    """How many segments the engine is asked to work on at once."""
+    return _batch_size(manifest, manifest.resolve(options))
+
+
 def talk(
     engine: LoadedEngine, text: str, voice: VoicePrompt | None, options: Options | None, ctx: RequestContext
 ) -> Codes:
@@ -61,12 +67,28 @@ def talk(
     Raises:
         InvalidRequest: The text, the voice or the options do not fit the engine.
     """
-    parts = []
-    for fraction, part in _Script.of(engine, text, voice, options, ctx).codes():
-        ctx.progress(fraction, "talker")
-        parts.append(part)
+    return talk_list(engine, [(text, ctx.seed)], voice, options, ctx)[0]
+
+
+def talk_list(
+    engine: LoadedEngine,
+    texts: Sequence[tuple[str, int]],
+    voice: VoicePrompt | None,
+    options: Options | None,
+    ctx: RequestContext,
+) -> list[Codes]:
+    """Codes of several (text, seed) pairs in order; engines with a `batch_size` above 1 work on many segments at once.
+
+    Raises:
+        InvalidRequest: A text, the voice or the options do not fit the engine.
+    """
+    script = _Script.of(engine, texts, voice, options, ctx)
+    parts: list[list[Codes]] = [[] for _ in texts]
+    for line, part in script.codes():
+        ctx.progress(script.fraction(line), "talker")
+        parts[line.text_number].append(part)
     ctx.progress(1.0, "talker")
-    return replace(parts[0], segments=tuple(segment for part in parts for segment in part.segments))
+    return [replace(of[0], segments=tuple(segment for part in of for segment in part.segments)) for of in parts]
 
 
 def decode(engine: LoadedEngine, codes: Codes, ctx: RequestContext) -> Audio:
@@ -95,7 +117,18 @@ def speak(
         InvalidRequest: The text, the voice or the options do not fit the engine.
         EngineError: The decoder gave no audio, silence or non-finite samples.
     """
-    return _record(engine, _Script.of(engine, text, voice, options, ctx).codes(), ctx)
+    script = _Script.of(engine, [(text, ctx.seed)], voice, options, ctx)
+    return _record(engine, ((script.fraction(line), part) for line, part in script.codes()), ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One segment of one of the texts."""
+
+    number: int  # in the whole script
+    text_number: int
+    text: str
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,50 +136,73 @@ class _Script:
     """A checked request to say something: what, in which voice, with which options."""
 
     engine: LoadedEngine
-    texts: list[str]
+    lines: list[_Line]
     voice: VoicePrompt | None
     options: dict[str, OptionValue]
     ctx: RequestContext
 
     @classmethod
     def of(
-        cls, engine: LoadedEngine, text: str, voice: VoicePrompt | None, options: Options | None, ctx: RequestContext
+        cls,
+        engine: LoadedEngine,
+        texts: Sequence[tuple[str, int]],
+        voice: VoicePrompt | None,
+        options: Options | None,
+        ctx: RequestContext,
     ) -> _Script:
         require_task(engine.manifest, "tts")
         values = engine.manifest.resolve(options)
         if voice is not None:
             require_engine(voice, engine.manifest.id)
-        texts = segment_texts(check_text(text), engine.manifest)
+        lines: list[_Line] = []
+        for text_number, (text, seed) in enumerate(texts):
+            for index, piece in enumerate(segment_texts(check_text(text), engine.manifest)):
+                lines.append(_Line(len(lines), text_number, piece, segment_seed(seed, index, piece)))
         ctx.report.params = dict(values)
-        return cls(engine, texts, voice, values, ctx)
+        return cls(engine, lines, voice, values, ctx)
 
-    def codes(self) -> Iterator[tuple[float, Codes]]:
-        """Codes of one segment after the other, with the fraction of the text that is done then.
+    def fraction(self, line: _Line) -> float:
+        """How much is done when `line` is."""
+        return (line.number + 1) / len(self.lines)
+
+    def codes(self) -> Iterator[tuple[_Line, Codes]]:
+        """Codes of one segment after the other.
 
         Raises:
-            NothingToSay: No segment holds anything that the engine can say; if only some do not, the report tells.
+            NothingToSay: A text has no segment that the engine can say; if only some cannot be said, the report tells.
         """
-        refusal: NothingToSay | None = None
-        has_any = False
+        refusals: dict[int, NothingToSay] = {}
+        said: set[int] = set()
         self.ctx.progress(0.0, "talker")
-        for index, text in enumerate(self.texts):
+        size = _batch_size(self.engine.manifest, self.options)
+        for start in range(0, len(self.lines), size):
+            group = self.lines[start : start + size]
             try:
-                part = self._talk(index, text)
+                parts = self._talk(group)
             except NothingToSay as error:
-                refusal = error
-                self.ctx.report.warn_of("left_out", "Left out, since this model cannot say it:", [text[:40]])
+                refusals.update((line.text_number, error) for line in group)
+                left_out = [line.text[:40] for line in group]
+                self.ctx.report.warn_of("left_out", "Left out, since this model cannot say it:", left_out)
                 continue
-            has_any = True
-            yield (index + 1) / len(self.texts), part
-        if refusal is not None and not has_any:
-            raise refusal
+            said.update(line.text_number for line in group)
+            yield from zip(group, parts, strict=True)
+        for text_number, refusal in refusals.items():
+            if text_number not in said:
+                raise refusal
 
-    def _talk(self, index: int, text: str) -> Codes:
-        """Codes of one segment, drawn from the segment's own seed."""
+    def _talk(self, group: list[_Line]) -> list[Codes]:
+        """Codes of one segment, drawn from the segment's own seed; of several, from the seed of the first."""
         self.ctx.check_cancel()
-        seeded = self.ctx.seeded(segment_seed(self.ctx.seed, index, text))
+        seeded = self.ctx.seeded(group[0].seed)
         with torch.inference_mode():
-            return self.engine.talk(text, self.voice, self.options, seeded)
+            if len(group) == 1:
+                return [self.engine.talk(group[0].text, self.voice, self.options, seeded)]
+            batching = cast(CanTalkInBatches, self.engine)
+            return batching.talk_batch([line.text for line in group], self.voice, self.options, seeded)
+
+
+def _batch_size(manifest: Manifest, options: dict[str, OptionValue]) -> int:
+    return min(manifest.max_batch, int(options.get("batch_size", 1)))
 
 
 def _record(engine: LoadedEngine, parts: Iterator[tuple[float, Codes]], ctx: RequestContext) -> Audio:

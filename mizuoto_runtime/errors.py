@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -64,6 +66,13 @@ class OperationTimeout(MizuotoError):  # noqa: N818
     """The request passed its deadline."""
 
     code = "timeout"
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """` Did you mean "Vivian"?` for a name that resembles a known one, else nothing; goes behind a full sentence."""
+    folded = {name.casefold(): name for name in known}
+    close = difflib.get_close_matches(given.casefold(), folded, n=1)
+    return f' Did you mean "{folded[close[0]]}"?' if close else ""
 
 
 _OOM_CLASSES = frozenset({"OutOfMemoryError", "SimulatedOutOfMemory"})

@@ -18,7 +18,7 @@ TENSORS = {
     "nothing": torch.zeros(0, 4),
     "deep.er": torch.ones(1),
 }
-VOICE = VoicePrompt("dummy", "Größe 声", TENSORS)
+VOICE = VoicePrompt("dummy", "Größe 声", TENSORS, {"transcript": "Wörter\n声"})
 CODES = Codes(
     "dummy",
     24_000,
@@ -36,7 +36,7 @@ def same(first, second):
 def test_a_voice_comes_back(tmp_path):
     VOICE.save(tmp_path / "voice.safetensors")
     read = VoicePrompt.load(tmp_path / "voice.safetensors")
-    assert (read.engine, read.name) == (VOICE.engine, VOICE.name)
+    assert (read.engine, read.name, read.facts) == (VOICE.engine, VOICE.name, VOICE.facts)
     same(VOICE.tensors, read.tensors)
 
 

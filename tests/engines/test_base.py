@@ -52,6 +52,14 @@ def test_other_values_are_refused(option, value, problem):
     assert problem in str(caught.value)
 
 
+@pytest.mark.parametrize(("value", "hint"), [("sqare", ' Did you mean "square"?'), ("xylophone", "")])
+def test_a_choice_is_found_in_any_case_and_a_near_miss_is_named(value, hint):
+    assert SHAPE.check("Square") == "square"
+    with pytest.raises(InvalidRequest) as caught:
+        SHAPE.check(value)
+    assert str(caught.value) == f'Option "shape" is "{value}"; choose one of sine, square.{hint}'
+
+
 def test_defaults_fill_what_was_not_chosen():
     defaults = {"gain": 0.5, "steps": 2, "shape": "sine", "echo": False}
     assert MANIFEST.resolve(None) == MANIFEST.resolve(Options("dummy")) == defaults

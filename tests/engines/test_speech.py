@@ -4,7 +4,7 @@ import pytest
 import torch
 from mizuoto.engines import speech
 from mizuoto.engines.artifacts import Codes, VoicePrompt
-from mizuoto.engines.base import Options
+from mizuoto.engines.base import Option, Options
 from mizuoto.mizuoto_runtime.context import MAX_SEED
 from mizuoto.mizuoto_runtime.device import DeviceService
 from mizuoto.mizuoto_runtime.errors import Cancelled, EngineError, InvalidRequest, NothingToSay, Unsupported
@@ -248,3 +248,64 @@ def test_the_engine_works_in_inference_mode_and_its_callers_do_not(engine, runti
     for _ in speech._driven(watched.decode(codes, runtime.context(0))):
         assert not torch.is_inference_mode_enabled()
     assert len(seen) == 3 + 6 and all(seen)
+
+
+class Choir(LoadedDummy):
+    """Says several segments at once; a batch shares the seed of its first segment."""
+
+    def __init__(self, runtime):
+        super().__init__(runtime)
+        options = (*MANIFEST.options, Option("batch_size", 1, "Rows.", low=1, high=8, step=1))
+        self.manifest = replace(MANIFEST, max_batch=2, options=options)
+        self.batches = []
+
+    def talk_batch(self, texts, voice, options, ctx):
+        self.batches.append((list(texts), ctx.seed))
+        return [self.talk(text, voice, options, ctx) for text in texts]
+
+
+@pytest.fixture
+def choir(runtime):
+    return Choir(runtime)
+
+
+def test_segments_go_in_batches_as_large_as_asked_and_allowed(choir, runtime):
+    asked = Options("dummy", {"batch_size": 8})
+    codes = speech.talk(choir, TEXT, None, asked, runtime.context(5))
+    texts = [segment.text for segment in codes.segments]
+    assert texts == speech.segment_texts(TEXT, MANIFEST)
+    assert choir.batches == [(texts[:2], 5)]  # the third segment is a plain call
+    assert speech.speak(choir, TEXT, None, asked, runtime.context(5)).waveform.numel() > 0
+
+
+def test_without_a_batch_size_nothing_is_batched(choir, runtime):
+    codes = speech.talk(choir, TEXT, None, None, runtime.context(5))
+    assert choir.batches == []
+    alone = speech.talk(LoadedDummy(runtime), TEXT, None, None, runtime.context(5))
+    for one, other in zip(codes.segments, alone.segments, strict=True):
+        assert torch.equal(one.tensors["hidden"], other.tensors["hidden"])
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_list_of_texts_gives_codes_of_each_in_order(choir, runtime, size):
+    pairs = [(TEXT, 5), ("Short.", 6), ("Another one.", 7)]
+    found = speech.talk_list(choir, pairs, None, Options("dummy", {"batch_size": size}), runtime.context(0))
+    assert [len(codes.segments) for codes in found] == [3, 1, 1]
+    assert [codes.segments[0].text for codes in found[1:]] == ["Short.", "Another one."]
+    if size == 1:  # each as if it were alone
+        alone = speech.talk(choir, "Short.", None, None, runtime.context(6))
+        assert torch.equal(found[1].segments[0].tensors["hidden"], alone.segments[0].tensors["hidden"])
+
+
+def test_a_text_of_a_list_that_cannot_be_said_is_an_error(runtime):
+    engine = LoadedDummy(runtime)
+    said = engine.talk
+
+    def talk(text, *rest):
+        if "???" in text or "foreign" in text:
+            raise NothingToSay(text)
+        return said(text, *rest)
+
+    engine.talk = talk
+    with pytest.raises(NothingToSay, match="foreign"):
+        speech.talk_list(engine, [("One.", 0), ("foreign", 0)], None, None, runtime.context(0))

@@ -1,0 +1,75 @@
+"""Making voices: from a recording, from a name, from a description. Checks what every engine would have to check."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import torch
+
+from ..mizuoto_runtime.audio import Audio
+from ..mizuoto_runtime.context import RequestContext
+from ..mizuoto_runtime.errors import InvalidRequest, did_you_mean
+from .artifacts import VoicePrompt
+from .base import CanCloneVoice, CanDesignVoice, LoadedEngine, Manifest, require_task
+from .joining import SILENCE
+
+
+def preset_voice(manifest: Manifest, name: str) -> VoicePrompt:
+    """The preset called `name`, however it is capitalised.
+
+    Raises:
+        InvalidRequest: The checkpoint of `manifest` has no such voice.
+    """
+    found = next((voice for voice in manifest.voices if voice.casefold() == name.casefold()), None)
+    if found is None:
+        remedy = f"it has {', '.join(manifest.voices)}" if manifest.voices else "it brings none along"
+        raise InvalidRequest(
+            f'This {manifest.name} model has no voice "{name}"; {remedy}.{did_you_mean(name, manifest.voices)}'
+        )
+    return VoicePrompt(manifest.id, found)
+
+
+def clone_voice(
+    engine: LoadedEngine, reference: Audio, transcript: str | None, name: str, ctx: RequestContext
+) -> VoicePrompt:
+    """A voice from a recording and, if known, the words in it.
+
+    Raises:
+        Unsupported: The model clones no voices.
+        InvalidRequest: The recording is silent, too short or too long for the engine.
+    """
+    require_task(engine.manifest, "clone")
+    mono = _usable(reference, engine.manifest)
+    with torch.inference_mode():
+        voice = cast(CanCloneVoice, engine).voice_prompt(mono, transcript, ctx)
+    return VoicePrompt(voice.engine, name or voice.name, voice.tensors, voice.facts)
+
+
+def design_voice(engine: LoadedEngine, description: str, ctx: RequestContext) -> VoicePrompt:
+    """A voice from words about it.
+
+    Raises:
+        Unsupported: The model designs no voices.
+        InvalidRequest: There are no words.
+    """
+    require_task(engine.manifest, "design")
+    if not description.strip():
+        raise InvalidRequest("The description of the voice is empty; write what it sounds like.")
+    with torch.inference_mode():
+        return cast(CanDesignVoice, engine).design_voice(description.strip(), ctx)
+
+
+def _usable(reference: Audio, manifest: Manifest) -> Audio:
+    """The mean of all channels, if a voice can be made of it."""
+    shortest, longest = manifest.reference_seconds
+    if not shortest <= reference.seconds <= longest:
+        limit = f"{shortest:g} to {longest:g} s" if math.isfinite(longest) else f"at least {shortest:g} s"
+        raise InvalidRequest(
+            f"The reference recording is {reference.seconds:.1f} s long and {manifest.name} takes {limit}; "
+            "use a clean passage of 5 to 15 s."
+        )
+    waveform = reference.waveform.mean(0, keepdim=True) if reference.waveform.shape[0] > 1 else reference.waveform
+    if waveform.abs().max() <= SILENCE:
+        raise InvalidRequest("The reference recording is silent; record it again, or choose another passage.")
+    return Audio(waveform, reference.sample_rate)
