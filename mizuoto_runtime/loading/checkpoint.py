@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,10 @@ from typing import Any
 import torch
 
 from ..errors import ModelFileError
-from .header import damaged, read_header, require_file, unique_keys, unreadable
+from .fields import read_json
+from .header import damaged, read_header, require_file, unique_keys
 from .pickle import SUFFIXES, read_pickle
 from .safetensors import Select, read_safetensors
-
-MAX_INDEX_BYTES = 100_000_000
 
 _SUFFIX = ".safetensors"
 _SHOWN = 3
@@ -91,19 +89,7 @@ def read_index(path: Path) -> dict[str, frozenset[str]]:
 
 
 def _weight_map(path: Path) -> Mapping[str, Any]:
-    require_file(path)
-    try:
-        with open(path, "rb") as file:
-            text = file.read(MAX_INDEX_BYTES + 1)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    if len(text) > MAX_INDEX_BYTES:
-        raise damaged(path, f"it is longer than {MAX_INDEX_BYTES:,} bytes")
-    try:
-        root = json.loads(text.decode("utf-8"), object_pairs_hook=unique_keys)
-    except (ValueError, RecursionError) as error:
-        raise damaged(path, f"it cannot be understood ({error})") from error
-    table = root.get("weight_map") if isinstance(root, dict) else None
+    table = read_json(path, unique_keys).get("weight_map")
     if not isinstance(table, dict) or not table:
         raise damaged(path, 'it has no "weight_map"')
     return table
