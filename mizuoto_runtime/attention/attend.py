@@ -1,4 +1,4 @@
-"""The reference computation of every site: PyTorch's scaled dot product attention, called nowhere else."""
+"""Every attention of every model passes here, and torch's own is called nowhere else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def attend(
     causal: bool = False,
     scale: float | None = None,
 ) -> torch.Tensor:
-    """Attention output, [B, H, T, D].
+    """Attention output, [B, H, T, D]: the site's reference, or what the policy that is bound to it picks.
 
     Args:
         query: [B, H, T, D].
@@ -30,12 +30,28 @@ def attend(
         scale: Factor on the scores; `1 / sqrt(D)` when None.
 
     Raises:
-        ValueError: The tensors do not have the site's heads and head width.
+        Unsupported: The bound policy is strict and cannot be kept.
     """
-    expected = (site.num_heads, site.head_dim), (site.kv_heads, site.head_dim), (site.kv_heads, site.head_dim)
-    found = tuple((tensor.shape[1], tensor.shape[-1]) for tensor in (query, key, value))
-    if found != expected:
-        raise ValueError(f"{site.name}: query, key and value have (heads, width) {found}, the site has {expected}")
-    return F.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, is_causal=causal, scale=scale, enable_gqa=site.kv_heads != site.num_heads
-    )
+    # Runs hundreds of times a second: no shape is looked at on this way.
+    if site.policy is not None:
+        return site.policy.attend(query, key, value, site, mask, causal, scale)
+    if site.reference is not None:
+        return site.reference(query, key, value, mask, causal, scale)
+    return F.scaled_dot_product_attention(query, key, value, mask, 0.0, causal, scale=scale, enable_gqa=site.is_grouped)
+
+
+def sdpa(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    causal: bool,
+    scale: float | None,
+) -> torch.Tensor:
+    """Torch's attention on the fastest kernel that torch has for the call; arguments as in `attend`."""
+    is_grouped = query.shape[1] != key.shape[1]
+    if is_grouped and mask is not None:
+        # With a mask, torch shares key heads only in its slowest kernel.
+        repeats = query.shape[1] // key.shape[1]
+        key, value, is_grouped = key.repeat_interleave(repeats, 1), value.repeat_interleave(repeats, 1), False
+    return F.scaled_dot_product_attention(query, key, value, mask, 0.0, causal, scale=scale, enable_gqa=is_grouped)
