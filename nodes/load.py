@@ -8,7 +8,7 @@ from .host.api import ModelSocket, io, schema
 
 
 class LoadModel(io.ComfyNode):
-    """A speech model from `models/tts`, or the built-in voice."""
+    """A speech model from `models/tts`, the built-in voice, or an official one that is fetched first."""
 
     @classmethod
     def define_schema(cls) -> io.Schema:
@@ -21,8 +21,9 @@ class LoadModel(io.ComfyNode):
             inputs=[
                 io.Combo.Input(
                     "model",
-                    options=list(folders.installed_models()),
-                    tooltip="The built-in voice, or a folder in models/tts. New folders show up after a refresh (R).",
+                    options=folders.model_choices(),
+                    tooltip="The built-in voice, or a folder in models/tts. New folders show up after a refresh (R). "
+                    "A (download) is fetched from the Hugging Face hub into models/tts when the node runs.",
                 ),
                 io.Combo.Input(
                     "device",
@@ -62,10 +63,13 @@ class LoadModel(io.ComfyNode):
     @classmethod
     def fingerprint_inputs(cls, model: str = "", device: str = "auto", dtype: str = "auto") -> str:
         """Load again when the model's files were replaced."""
-        installed = folders.installed_models().get(str(model))
-        return folders.fingerprint(installed.folder) if installed else ""
+        try:
+            found = folders.find_model(model)
+        except MizuotoError:
+            return ""
+        return folders.fingerprint(found.folder) if isinstance(found, folders.InstalledModel) else ""
 
     @classmethod
     def execute(cls, model: str, device: str = "auto", dtype: str = "auto") -> io.NodeOutput:
-        """Load the model."""
+        """Load the model, after fetching it if that was chosen."""
         return io.NodeOutput(session.load_model(model, device, dtype))

@@ -13,11 +13,12 @@ from pathlib import Path
 import folder_paths
 
 from ... import engines
-from ...engines.base import Manifest
+from ...engines.base import Download, Manifest
 from ...mizuoto_runtime.errors import InvalidRequest
 
 _KEYS = ("tts", "TTS")
 _DEPTH = 3
+_TO_FETCH = " (download)"
 _CACHE_S = 2.0  # the list is asked for at every validation; a fresh folder shows up with the next refresh
 
 
@@ -30,6 +31,15 @@ class InstalledModel:
     manifest: Manifest
 
 
+@dataclass(frozen=True, slots=True)
+class MissingModel:
+    """An official checkpoint that is not installed and may be fetched: the user asked for "<name> (download)"."""
+
+    name: str
+    download: Download
+    manifest: Manifest
+
+
 _cache: tuple[float, dict[str, InstalledModel]] | None = None
 
 
@@ -39,6 +49,11 @@ def register_folders() -> None:
     folder_paths.add_model_folder_path("tts", default, is_default=True)
     with suppress(OSError):  # a read-only models folder is no reason not to speak
         os.makedirs(default, exist_ok=True)
+
+
+def default_root() -> Path:
+    """The folder that downloads go to; it may not exist."""
+    return Path(folder_paths.get_folder_paths("tts")[0])
 
 
 def roots() -> list[Path]:
@@ -65,30 +80,83 @@ def installed_models() -> dict[str, InstalledModel]:
     return _cache[1]
 
 
-def find_model(name: str) -> InstalledModel:
-    """The installed model called `name`.
+def refresh() -> None:
+    """Look through the folders again at the next question: something was just put there."""
+    global _cache
+    _cache = None
+
+
+def model_choices() -> list[str]:
+    """What a user may choose: every installed model, then "<name> (download)" for every other official checkpoint."""
+    fetchable = [f"{name}{_TO_FETCH}" for name in _downloads() if _installed_as(name) is None]
+    return [*installed_models(), *fetchable]
+
+
+def find_model(name: str) -> InstalledModel | MissingModel:
+    """The model that was chosen as `name`; looks at the disk only.
+
+    A "(download)" that has become a folder since is that folder, wherever in the roots it lies.
 
     Raises:
-        InvalidRequest: There is none; the text says where it was looked for and what there is.
+        InvalidRequest: There is none; the text says where it was looked for and what there is, or how to get it.
     """
-    found = installed_models().get(str(name))  # API users may send anything
-    if found is None:
-        places = ", ".join(f'"{root.parent.name}/{root.name}"' for root in roots())
-        raise InvalidRequest(
-            f'Model "{name}" is not installed: no such folder in {places}. '
-            f"Copy it there, or choose one of: {', '.join(installed_models())}."
-        )
-    return found
+    name = str(name)  # API users may send anything
+    found = installed_models().get(name)
+    if found is not None:
+        return found
+    missing = _downloads().get(name.removesuffix(_TO_FETCH))
+    if missing is not None:
+        return _installed_as(missing.name) or _to_be_fetched(missing, name.endswith(_TO_FETCH))
+    raise InvalidRequest(
+        f'Model "{name}" is not installed: no such folder in {_places()}. '
+        f"Copy it there, or choose one of: {', '.join(installed_models())}."
+    )
 
 
 def fingerprint(folder: Path) -> str:
-    """Changes when a file in `folder` is replaced; never raises (P75)."""
-    facts = []
-    with suppress(OSError):
-        for file in sorted(folder.iterdir()):
-            status = file.stat()
-            facts.append((file.name, status.st_size, status.st_mtime_ns))
-    return hashlib.sha256(repr(facts).encode()).hexdigest()
+    """Changes when a file in `folder` or in a folder below is replaced; never raises (P75)."""
+    return hashlib.sha256(repr(list(_facts(folder, _DEPTH))).encode()).hexdigest()
+
+
+def _facts(folder: Path, depth: int) -> Iterator[tuple[str, int, int]]:
+    try:
+        children = sorted(os.scandir(folder), key=lambda child: child.name)
+    except OSError:
+        return
+    for child in children:
+        with suppress(OSError):
+            if not child.is_dir():
+                status = child.stat()
+                yield child.path, status.st_size, status.st_mtime_ns
+            elif depth > 1:  # links are followed, so only the depth ends a circle
+                yield from _facts(Path(child.path), depth - 1)
+
+
+def _downloads() -> dict[str, MissingModel]:
+    return {
+        download.name: MissingModel(download.name, download, manifest)
+        for manifest in engines.manifests().values()
+        for download in manifest.downloads
+    }
+
+
+def _installed_as(name: str) -> InstalledModel | None:
+    """The installed model whose folder is called `name`, in whatever folder that lies."""
+    return next((model for model in installed_models().values() if model.folder.name == name), None)
+
+
+def _to_be_fetched(missing: MissingModel, is_asked_for: bool) -> MissingModel:
+    if is_asked_for:
+        return missing
+    raise InvalidRequest(
+        f'Model "{missing.name}" is not installed: choose "{missing.name}{_TO_FETCH}" to fetch it '
+        f"({missing.download.size_bytes / 1e9:.1f} GB, licence {missing.manifest.weights_license}), "
+        f"or copy its folder into one of {_places()}."
+    )
+
+
+def _places() -> str:
+    return ", ".join(f'"{root.parent.name}/{root.name}"' for root in roots())
 
 
 def _find() -> dict[str, InstalledModel]:

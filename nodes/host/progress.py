@@ -22,3 +22,9 @@ def request_hooks() -> dict[str, Callable[..., Any]]:
         bar.update_absolute(round(fraction * _STEPS))
 
     return {"on_progress": on_progress, "on_check": mm.throw_exception_if_processing_interrupted}
+
+
+def byte_hooks() -> tuple[Callable[[int, int], None], Callable[[], None]]:
+    """`on_progress(done, total)` in bytes and `on_check`, as above, for the node that is running now."""
+    bar = comfy.utils.ProgressBar(1)
+    return bar.update_absolute, mm.throw_exception_if_processing_interrupted

@@ -18,11 +18,12 @@ from ...engines.base import LoadSpec
 from ...mizuoto_runtime import VERSION
 from ...mizuoto_runtime.context import RequestContext
 from ...mizuoto_runtime.device import DeviceService
+from ...mizuoto_runtime.errors import ModelFileError
 from ...mizuoto_runtime.runtime import Model, Runtime
-from . import folders
+from . import downloads, folders
 from .memory import ComfyMemory
 from .pinning import pins
-from .progress import request_hooks
+from .progress import byte_hooks, request_hooks
 
 
 @cache
@@ -41,22 +42,39 @@ def device_choices() -> tuple[str, ...]:
 
 
 def load_model(name: str, device: str, dtype: str) -> Model:
-    """The installed model called `name`, loaded; the same object while somebody holds it and its files are the same.
+    """The model chosen as `name`, loaded; the same object while somebody holds it and its files are the same.
+
+    A "<name> (download)" that is not installed is fetched first, into the default folder.
 
     Raises:
         InvalidRequest: Unknown model, device or dtype.
         ComputeUnavailable: The device is not usable here.
-        ModelFileError: The checkpoint cannot be read.
+        Unsupported: It would have to be fetched and that is not possible here.
+        ModelFileError: The checkpoint cannot be fetched or read.
     """
-    host, installed = runtime(), folders.find_model(name)
+    host, found = runtime(), folders.find_model(name)
     target = mm.get_torch_device() if device == "auto" else host.devices.require(host.devices.parse(device))
-    manifest = installed.manifest
+    manifest = found.manifest
     chosen = host.devices.pick_dtype(target, dtype, manifest.dtypes, f'Engine "{manifest.id}"')
-    spec = LoadSpec(name, installed.folder, target, chosen)
+    installed = _fetched(found) if isinstance(found, folders.MissingModel) else found
+    spec = LoadSpec(installed.name, installed.folder, target, chosen)
     key = (installed.folder, folders.fingerprint(installed.folder), str(target), str(spec.dtype))
-    model = host.model(key, name, lambda: engines.engine(manifest.id).load(spec, host))
+    model = host.model(key, installed.name, lambda: engines.engine(manifest.id).load(spec, host))
     _ = model.engine  # a broken checkpoint must fail in the node that names it
     return model
+
+
+def _fetched(missing: folders.MissingModel) -> folders.InstalledModel:
+    root = folders.default_root()
+    downloads.fetch(missing.download, root, *byte_hooks())
+    folders.refresh()
+    found = folders.find_model(f"{missing.name} (download)")
+    if isinstance(found, folders.MissingModel):
+        raise ModelFileError(
+            f'"{root.parent.name}/{root.name}/{missing.name}" is there but holds no complete {missing.manifest.name} '
+            f'model; move it away and choose "{missing.name} (download)" again.'
+        )
+    return found
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """Which folders are searched, and in which order."""
 
+import os
 import sys
 import types
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
@@ -57,3 +59,92 @@ def test_whatever_is_no_name_of_a_model_is_refused_with_the_choice(folders, name
 
     with pytest.raises(InvalidRequest, match=r"is not installed: .*choose one of: hibari \(built-in\)"):
         folders.find_model(name)
+
+
+NAME = "Tiny-Voice"
+
+
+@pytest.fixture
+def offered(folders, monkeypatch):
+    """The module with one download, recognised by its weights."""
+    from mizuoto import engines
+    from mizuoto.engines.base import Download
+
+    manifest = replace(
+        engines.manifests()["hibari"],
+        downloads=(Download(NAME, f"mizuoto/{NAME}", 2_520_000_000),),
+        recognise=lambda folder: (folder / "model.safetensors").is_file(),
+    )
+    monkeypatch.setattr(folders.engines, "manifests", lambda: {"hibari": manifest})
+    monkeypatch.setattr(folders.engines, "recognise", lambda folder: manifest if manifest.recognise(folder) else None)
+    return folders
+
+
+def install(folders, folder):
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(b"")
+    folders.refresh()
+
+
+def test_what_can_be_fetched_comes_after_what_is_there(offered, tmp_path):
+    install(offered, tmp_path / "tts" / "zebra")
+    assert offered.model_choices() == ["hibari (built-in)", "zebra", f"{NAME} (download)"]
+
+
+def test_a_fetched_model_has_its_plain_name_and_answers_to_both(offered, tmp_path):
+    found = offered.find_model(f"{NAME} (download)")
+    assert isinstance(found, offered.MissingModel) and found.download.repo == f"mizuoto/{NAME}"
+    install(offered, tmp_path / "tts" / NAME)
+    assert offered.model_choices() == ["hibari (built-in)", NAME]
+    for name in (NAME, f"{NAME} (download)"):
+        assert offered.find_model(name).folder == tmp_path / "tts" / NAME
+
+
+def test_a_copy_in_a_folder_of_its_owner_is_not_fetched_again(offered, tmp_path):
+    install(offered, tmp_path / "tts" / "owner" / NAME)
+    assert offered.model_choices() == ["hibari (built-in)", f"owner/{NAME}"]
+    assert offered.find_model(f"{NAME} (download)").name == f"owner/{NAME}"
+
+
+def test_a_plain_name_that_is_not_there_says_how_to_get_it(offered):
+    from mizuoto.mizuoto_runtime.errors import InvalidRequest
+
+    with pytest.raises(
+        InvalidRequest,
+        match=rf'choose "{NAME} \(download\)" to fetch it \(2\.5 GB, licence Apache-2\.0\), or copy .*/tts"',
+    ):
+        offered.find_model(NAME)
+
+
+def test_half_a_download_is_no_model(offered, tmp_path):
+    install(offered, tmp_path / "tts" / f".{NAME}.download")
+    assert isinstance(offered.find_model(f"{NAME} (download)"), offered.MissingModel)
+
+
+def test_downloads_go_to_the_default_root_even_if_it_is_gone(folders, tmp_path):
+    configure("tts", tmp_path / "extra")
+    (tmp_path / "tts").rmdir()
+    assert folders.default_root() == tmp_path / "tts"
+
+
+def test_a_fingerprint_sees_replaced_and_new_files_at_every_depth(folders, tmp_path):
+    nested = tmp_path / "model" / "speech_tokenizer"
+    nested.mkdir(parents=True)
+    (nested / "model.safetensors").write_bytes(b"1")
+    seen = {folders.fingerprint(tmp_path / "model")}
+    os.utime(nested / "model.safetensors", ns=(0, 0))
+    seen.add(folders.fingerprint(tmp_path / "model"))
+    (nested / "model.safetensors").write_bytes(b"12")
+    seen.add(folders.fingerprint(tmp_path / "model"))
+    (nested / "config.json").write_bytes(b"")
+    seen.add(folders.fingerprint(tmp_path / "model"))
+    assert len(seen) == 4
+
+
+def test_a_fingerprint_never_raises(folders, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "gone").symlink_to(tmp_path / "nowhere")
+    (model / "circle").symlink_to(model, target_is_directory=True)
+    assert folders.fingerprint(model) == folders.fingerprint(model)
+    assert folders.fingerprint(tmp_path / "nowhere") == folders.fingerprint(model / "gone")

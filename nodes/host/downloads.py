@@ -1,0 +1,264 @@
+"""Downloads of official checkpoints: one job a model, started by a user's choice and by nothing else.
+
+A job runs in a thread of its own and writes into a hidden folder beside its target, which gets the model's name only
+when every file is there and its checksum is right. What a stopped job leaves is where the next one goes on. Whoever
+waits only looks at the job, so that a node and a panel can follow, join and stop the same one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeVar
+
+from ...engines.base import Download
+from ...mizuoto_runtime.errors import Cancelled, ModelFileError
+from . import hub
+
+T = TypeVar("T")
+State = Literal["running", "done", "stopped", "failed"]
+
+_log = logging.getLogger("mizuoto.downloads")
+# Everything a model may need and nothing that could run: no .py, .bin, .pt, .pkl.
+_SUFFIXES = (".json", ".txt", ".safetensors", ".model", ".tiktoken")
+_POLL_S = 0.2
+_TRIES = 5
+_PAUSE_S = 0.5  # before the second try; doubles with every further one
+_SPARE_BYTES = 64 << 20  # a disk filled to the last byte troubles everybody on it
+_guard = threading.Lock()
+_jobs: dict[Path, Job] = {}
+
+
+class Job:
+    """The download of one model; made by `start`.
+
+    Attributes:
+        download: What is fetched.
+        target: The folder it will be.
+        total_bytes: Of all files; the manifest's figure until the hub has told.
+        done_bytes: Of these, what lies on the disk and has gone through the checksum.
+        error: Why it failed.
+    """
+
+    def __init__(self, download: Download, root: Path) -> None:
+        self.download = download
+        self.target = root / download.name
+        self.total_bytes = download.size_bytes
+        self.done_bytes = 0
+        self.error: Exception | None = None
+        self.holders = 0
+        self._partial = root / f".{download.name}.download"
+        self._ended = threading.Event()
+        self._stop = threading.Event()
+
+    @property
+    def state(self) -> State:
+        """Where it stands."""
+        if not self._ended.is_set():
+            return "stopped" if self._stop.is_set() else "running"
+        if self.error is None:
+            return "done"
+        return "stopped" if isinstance(self.error, Cancelled) else "failed"
+
+    def stop(self) -> None:
+        """End it soon, and the next `wait` at once; what is there stays for the next job."""
+        self._stop.set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it ended within the time.
+
+        Raises:
+            Cancelled: It was stopped.
+            MizuotoError: It failed; the text says why and what to do.
+        """
+        self._check_stop()
+        ended = self._ended.wait(timeout_s)
+        self._check_stop()
+        if ended and self.error is not None:
+            raise self.error
+        return ended
+
+    def _check_stop(self) -> None:
+        if self._stop.is_set() and not (self._ended.is_set() and self.error is None):
+            raise Cancelled(f'The download of "{self.download.name}" was stopped; choose it again to go on with it.')
+
+    def _run(self) -> None:
+        try:
+            hub.require()
+            self._fetch()
+        except OSError as error:
+            self.error = self._failure(f'"{_shown(self.target.parent)}" cannot be written ({error.strerror or error})')
+        except Exception as error:  # noqa: BLE001 - the end of the thread: `wait` raises it in the caller's
+            self.error = error
+        finally:
+            self._ended.set()
+
+    def _fetch(self) -> None:
+        self._partial.mkdir(parents=True, exist_ok=True)
+        lock = self._partial.with_name(f"{self._partial.name}.lock")
+        with hub.lock(lock, self._check_stop):
+            if not self.target.exists():  # it does where another process was faster
+                self._fill()
+                os.replace(self._partial, self.target)
+        with suppress(OSError):
+            self._partial.rmdir()
+        with suppress(OSError):
+            lock.unlink()
+
+    def _fill(self) -> None:
+        listing = self._patiently(lambda: hub.list_files(self.download.repo, _is_wanted))
+        places = {file.path: _inside(self._partial, file.path) for file in listing.files}
+        self.total_bytes = sum(file.size_bytes for file in listing.files)
+        self._check_space(sum(place.stat().st_size for place in places.values() if place.is_file()))
+        for file in listing.files:
+            place = places[file.path]
+            place.parent.mkdir(parents=True, exist_ok=True)
+            is_resumed = place.exists()
+            if not (self._complete(listing, file, place) or (is_resumed and self._complete(listing, file, place))):
+                raise self._failure(
+                    f'"{file.path}" came with a wrong checksum and was deleted; '
+                    "choose it again, and another mirror (HF_ENDPOINT) if that does not help",
+                )
+        self._check_stop()
+
+    def _complete(self, listing: hub.Listing, file: hub.RemoteFile, place: Path) -> bool:
+        """Go on with the file to its end; whether it is right then. A wrong one is deleted."""
+        before, digest = self.done_bytes, file.hasher()
+        with place.open("a+b") as stream:
+            stream.seek(0)
+            while chunk := stream.read(hub.CHUNK_BYTES):
+                self._take(chunk, digest)
+            self._patiently(lambda: self._pull(listing, file, stream, digest))
+            is_right = stream.tell() == file.size_bytes and digest.hexdigest() == file.digest
+        if not is_right:
+            place.unlink()
+            self.done_bytes = before
+        return is_right
+
+    def _pull(self, listing: hub.Listing, file: hub.RemoteFile, stream: BinaryIO, digest: Any) -> None:
+        position = stream.tell()
+        if position >= file.size_bytes:
+            return
+        with closing(hub.read(listing, file, position)) as chunks:
+            for chunk in chunks:
+                stream.write(chunk)
+                self._take(chunk, digest)
+                position += len(chunk)
+                if position > file.size_bytes:
+                    return  # not what was listed: the checksum will say so
+        if position < file.size_bytes:
+            raise hub.ConnectionLost("the connection ended early")
+
+    def _take(self, chunk: bytes, digest: Any) -> None:
+        digest.update(chunk)
+        self.done_bytes += len(chunk)
+        self._check_stop()
+
+    def _patiently(self, action: Callable[[], T]) -> T:
+        failures = 0
+        while True:
+            before = self.done_bytes
+            try:
+                return action()
+            except hub.ConnectionLost as error:
+                failures = 1 if self.done_bytes > before else failures + 1
+                if failures == _TRIES:
+                    raise self._failure(f"{error}; choose it again to go on from there") from error
+                _log.warning('Download of "%s": %s; trying again.', self.download.name, error)
+                self._stop.wait(_PAUSE_S * 2 ** (failures - 1))
+                self._check_stop()
+
+    def _check_space(self, present_bytes: int) -> None:
+        needed = self.total_bytes - present_bytes + _SPARE_BYTES
+        free = shutil.disk_usage(self._partial).free
+        if needed > free:
+            raise ModelFileError(
+                f'"{self.download.name}" needs {_gb(needed)} more on the disk of "{_shown(self.target.parent)}" and '
+                f"{_gb(free)} is free; make room or choose a folder on another disk in extra_model_paths.yaml."
+            )
+
+    def _failure(self, why: str) -> ModelFileError:
+        return ModelFileError(
+            f'Could not download "{self.download.name}" ({_gb(self.done_bytes)} of {_gb(self.total_bytes)} is there): '
+            f"{why}.",
+        )
+
+
+def start(download: Download, root: Path) -> Job:
+    """The running job that fetches `download` into `root`, or a new one; give it back with `leave`."""
+    with _guard:
+        key = root / download.name
+        job = _jobs.get(key)
+        if job is None or job.state != "running":
+            job = _jobs[key] = Job(download, root)
+            threading.Thread(target=job._run, name=f"mizuoto download {download.name}", daemon=True).start()
+        job.holders += 1
+        return job
+
+
+def leave(job: Job) -> None:
+    """Say that the caller of `start` has no more interest; a running job that nobody holds is stopped."""
+    with _guard:
+        job.holders -= 1
+        if not job.holders:
+            job.stop()
+
+
+def jobs() -> list[Job]:
+    """The newest job of every model that was asked for since the start."""
+    with _guard:
+        return list(_jobs.values())
+
+
+def fetch(
+    download: Download, root: Path, on_progress: Callable[[int, int], None], on_check: Callable[[], None]
+) -> Path:
+    """The folder of `download` in `root`, fetched if it is not there.
+
+    Args:
+        download: What to fetch.
+        root: Where its folder shall lie.
+        on_progress: Called several times a second with (bytes done, bytes in all).
+        on_check: Called as often; may raise to give up, which stops the job unless somebody else holds it.
+
+    Raises:
+        Unsupported: Offline, or `huggingface_hub` is missing or too old.
+        ModelFileError: The connection, the disk or the repository is at fault.
+        Cancelled: Somebody stopped the job.
+    """
+    job = start(download, root)
+    try:
+        while not job.wait(_POLL_S):
+            on_check()
+            on_progress(job.done_bytes, job.total_bytes)
+    finally:
+        leave(job)
+    on_progress(job.total_bytes, job.total_bytes)
+    return job.target
+
+
+def _is_wanted(path: str) -> bool:
+    return path.endswith(_SUFFIXES)
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Where the file that the hub calls `name` goes; never outside `folder`."""
+    parts = name.split("/")
+    place = folder.joinpath(*parts)
+    is_odd = any(part in ("", ".", "..") or set(part) & set('\\:*?"<>|\0') for part in parts)
+    if is_odd or not place.resolve().is_relative_to(folder.resolve()):
+        raise ModelFileError(f'The hub names a file "{name}", which is no safe path; nothing was fetched.')
+    return place
+
+
+def _gb(size_bytes: int) -> str:
+    return f"{size_bytes / 1e9:.2f} GB"
+
+
+def _shown(folder: Path) -> str:
+    return f"{folder.parent.name}/{folder.name}"

@@ -1,0 +1,334 @@
+"""Downloads from a hub on this machine: whole, cut, resumed, wrong, stopped, refused."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import types
+from pathlib import Path
+
+import pytest
+from mizuoto.engines.base import Download
+from mizuoto.mizuoto_runtime.errors import Cancelled, ModelFileError, Unsupported
+from mizuoto.tests.host.fake_hub import FakeHub
+
+ROOT = Path(__file__).resolve().parents[3]
+REPO, NAME = "mizuoto/tiny", "Tiny-Voice"
+WEIGHTS, CODEC = "model.safetensors", "speech_tokenizer/model.safetensors"
+CHUNK = 1 << 18
+WANTED = {
+    "config.json": b'{"a": 1}',
+    "merges.txt": b"a b\n" * 50,
+    WEIGHTS: os.urandom(6 * CHUNK + 17),
+    "speech_tokenizer/config.json": b"",
+    CODEC: os.urandom(CHUNK),
+}
+UNWANTED = {"modeling.py": b"raise SystemExit", "pytorch_model.bin": b"pickle", "a.md": b"#", ".gitattributes": b""}
+SIZE = sum(map(len, WANTED.values()))
+DOWNLOAD = Download(NAME, REPO, SIZE)
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    import huggingface_hub.file_download
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with FakeHub({REPO: WANTED | UNWANTED}) as server:
+        monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+        for module in (constants, huggingface_hub.file_download):  # by the library's version
+            monkeypatch.setattr(module, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+        yield server
+
+
+@pytest.fixture
+def downloads(packages_without_comfyui, monkeypatch):
+    from mizuoto.nodes.host import downloads
+
+    monkeypatch.setattr(downloads, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(downloads, "_POLL_S", 0.01)
+    return downloads
+
+
+@pytest.fixture
+def fetch(downloads, tmp_path):
+    def fetch(on_progress=lambda done, total: None, on_check=lambda: None):
+        return downloads.fetch(DOWNLOAD, tmp_path / "tts", on_progress, on_check)
+
+    return fetch
+
+
+def content(folder):
+    return {str(path.relative_to(folder).as_posix()): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def left_behind(root):
+    return sorted(path.name for path in (root / "tts").iterdir())
+
+
+def settled(downloads):
+    """Wait for the threads of stopped jobs."""
+    for job in downloads.jobs():
+        assert job._ended.wait(5)
+
+
+def test_a_whole_model_arrives_and_nothing_else(hub, fetch, tmp_path):
+    seen = []
+    folder = fetch(on_progress=lambda done, total: seen.append((done, total)))
+    assert content(folder) == WANTED
+    assert left_behind(tmp_path) == [NAME]
+    assert seen[-1] == (SIZE, SIZE) and seen == sorted(seen)
+    assert sum(hub.sent_bytes.values()) == SIZE
+    assert not any(path.is_symlink() for path in folder.rglob("*"))
+
+
+def test_what_is_there_is_not_asked_for_again(hub, fetch):
+    fetch()
+    asked = len(hub.requests)
+    fetch()
+    assert len(hub.requests) == asked
+
+
+def test_a_cut_connection_goes_on_where_it_broke(hub, fetch):
+    hub.cut_after[WEIGHTS] = 3 * CHUNK
+    assert content(fetch()) == WANTED
+    assert [each.start for each in hub.requests if each.path.startswith("/stored") and WEIGHTS in each.path][:2] == [
+        None,
+        3 * CHUNK,
+    ]
+    assert hub.sent_bytes[WEIGHTS] == len(WANTED[WEIGHTS])
+
+
+def test_a_server_without_ranges_is_no_trouble(hub, fetch):
+    hub.cut_after[WEIGHTS], hub.has_ranges = 3 * CHUNK, False
+    assert content(fetch()) == WANTED
+
+
+@pytest.mark.parametrize("where", [REPO, WEIGHTS])
+def test_a_busy_hub_is_asked_again(hub, fetch, where):
+    hub.statuses[where] = [503, 429]
+    assert content(fetch()) == WANTED
+
+
+def test_a_hub_that_stays_away_says_so_and_keeps_what_is_there(hub, fetch, tmp_path):
+    hub.statuses[WEIGHTS] = [500] * 5
+    with pytest.raises(ModelFileError, match=rf'download "{NAME}" \(0\.00 GB of .*HTTP 500\); choose it again'):
+        fetch()
+    assert (tmp_path / "tts" / f".{NAME}.download" / "merges.txt").is_file()
+    sent = hub.sent_bytes["merges.txt"]
+    assert content(fetch()) == WANTED
+    assert hub.sent_bytes["merges.txt"] == sent
+
+
+@pytest.mark.parametrize(
+    ("status", "what"), [(401, "asks for a token"), (403, "asks for a token"), (404, "has it not")]
+)
+def test_a_repository_that_is_kept_back_or_gone(hub, fetch, status, what):
+    hub.statuses[REPO] = [status]
+    with pytest.raises(ModelFileError, match=what):
+        fetch()
+    assert len(hub.requests) == 1
+
+
+@pytest.mark.parametrize("lie", [bytes(len(WANTED[CODEC])), WANTED[CODEC] + b"more", b"<html>"])
+def test_a_wrong_file_is_refused_and_deleted(hub, fetch, tmp_path, lie):
+    hub.lies[CODEC] = lie
+    with pytest.raises(ModelFileError, match=f'"{CODEC}" came with a wrong checksum|connection ended early|cannot be'):
+        fetch()
+    assert not (tmp_path / "tts" / NAME).exists()
+    hub.lies.clear()
+    assert content(fetch()) == WANTED
+
+
+def test_a_wrong_small_file_is_refused_too(hub, fetch):
+    hub.lies["config.json"] = b'{"a": 2}'
+    with pytest.raises(ModelFileError, match=r'"config\.json" came with a wrong checksum and was deleted'):
+        fetch()
+
+
+@pytest.mark.parametrize("rest", [b"of another commit", bytes(len(WANTED[WEIGHTS])), bytes(len(WANTED[WEIGHTS]) + 1)])
+def test_a_rest_that_does_not_fit_is_fetched_anew(hub, fetch, tmp_path, rest):
+    partial = tmp_path / "tts" / f".{NAME}.download"
+    partial.mkdir(parents=True)
+    (partial / WEIGHTS).write_bytes(rest)
+    assert content(fetch()) == WANTED
+
+
+def test_a_listing_without_checksums_is_refused(hub, fetch):
+    hub.tells_checksums = False
+    with pytest.raises(ModelFileError, match="does not tell size and checksum"):
+        fetch()
+
+
+@pytest.mark.parametrize("name", ["../out.json", "a/../../out.json", "/etc/out.json", "a\\out.json", "C:/out.json"])
+def test_no_name_leaves_the_folder(hub, fetch, tmp_path, name):
+    hub.repos[REPO] = WANTED | {name: b"{}"}
+    with pytest.raises(ModelFileError, match="no safe path"):
+        fetch()
+    assert not hub.sent_bytes and not list(tmp_path.rglob("out.json"))
+
+
+def test_a_link_in_the_partial_folder_leads_nowhere(hub, fetch, tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "tts" / f".{NAME}.download").mkdir(parents=True)
+    (tmp_path / "tts" / f".{NAME}.download" / "speech_tokenizer").symlink_to(tmp_path / "outside")
+    with pytest.raises(ModelFileError, match="no safe path"):
+        fetch()
+    assert not list((tmp_path / "outside").iterdir())
+
+
+def test_an_interrupt_is_noticed_at_once_and_the_rest_is_used(hub, downloads, fetch, tmp_path):
+    hub.rate_bytes = 2 * CHUNK
+
+    def interrupt():
+        if downloads.jobs()[-1].done_bytes > 2 * CHUNK:
+            raise KeyError("interrupted")
+
+    with pytest.raises(KeyError):
+        fetch(on_check=interrupt)
+    settled(downloads)
+    partial = tmp_path / "tts" / f".{NAME}.download" / WEIGHTS
+    there, sent = partial.stat().st_size, hub.sent_bytes[WEIGHTS]
+    assert CHUNK < there < len(WANTED[WEIGHTS]) and not (tmp_path / "tts" / NAME).exists()
+    hub.rate_bytes = 0
+    assert content(fetch()) == WANTED
+    assert hub.sent_bytes[WEIGHTS] - sent == len(WANTED[WEIGHTS]) - there  # nothing that was there came again
+
+
+def test_waiting_ends_at_once_when_the_server_is_silent(hub, downloads, tmp_path):
+    hub.rate_bytes = 1000  # a minute a piece
+    job = downloads.start(DOWNLOAD, tmp_path / "tts")
+    while not hub.sent_bytes.get(WEIGHTS):
+        time.sleep(0.01)
+    begin = time.monotonic()
+    downloads.leave(job)
+    with pytest.raises(Cancelled, match="was stopped; choose it again"):
+        job.wait(5)
+    assert time.monotonic() - begin < 1 and job.state == "stopped"
+
+
+def test_a_stopped_job_hangs_up(hub, downloads, tmp_path):
+    hub.rate_bytes = 2 * CHUNK
+    job = downloads.start(DOWNLOAD, tmp_path / "tts")
+    while job.done_bytes < CHUNK:
+        time.sleep(0.01)
+    downloads.leave(job)
+    settled(downloads)
+    time.sleep(0.3)
+    sent = hub.sent_bytes[WEIGHTS]
+    time.sleep(0.5)
+    assert hub.sent_bytes[WEIGHTS] == sent
+
+
+def test_two_who_want_the_same_share_one_job(hub, downloads, fetch, tmp_path):
+    hub.rate_bytes = 16 * CHUNK
+    folders = []
+    threads = [threading.Thread(target=lambda: folders.append(fetch())) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(folders) == 3 and content(folders[0]) == WANTED
+    assert sum(hub.sent_bytes.values()) == SIZE
+
+
+def test_one_of_two_may_leave(hub, downloads, tmp_path):
+    hub.rate_bytes = 16 * CHUNK
+    first, second = (downloads.start(DOWNLOAD, tmp_path / "tts") for _ in range(2))
+    assert first is second
+    downloads.leave(first)
+    assert second.wait(20) and second.state == "done"
+
+
+def test_stopped_and_asked_for_again_at_once(hub, downloads, fetch, tmp_path):
+    hub.rate_bytes = 4 * CHUNK
+    job = downloads.start(DOWNLOAD, tmp_path / "tts")
+    while not hub.sent_bytes.get(WEIGHTS):
+        time.sleep(0.01)
+    downloads.leave(job)
+    hub.rate_bytes = 0
+    assert content(fetch()) == WANTED  # the new job waits for the old one's lock
+
+
+def test_a_full_disk_is_told_before_anything_is_fetched(hub, fetch, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: types.SimpleNamespace(free=30_000_000))
+    with pytest.raises(ModelFileError, match=r"needs 0\.07 GB more on the disk of .*/tts\" and 0\.03 GB is free"):
+        fetch()
+    assert not hub.sent_bytes
+
+
+def test_a_root_that_cannot_be_written(hub, fetch, tmp_path):
+    (tmp_path / "tts").write_text("a file")
+    with pytest.raises(ModelFileError, match=r'/tts" cannot be written \('):
+        fetch()
+    assert not hub.requests
+
+
+def test_offline_is_respected(hub, fetch, monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(Unsupported, match="HF_HUB_OFFLINE"):
+        fetch()
+    assert not hub.requests and not (tmp_path / "tts").exists()
+
+
+def test_a_missing_package_says_what_to_install(hub, fetch, monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(Unsupported, match=r"not installed; install it with: python -m pip install -U huggingface_hub"):
+        fetch()
+
+
+def test_an_old_package_says_what_to_install(hub, fetch, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.__version__", "0.16.4")
+    with pytest.raises(Unsupported, match=r"0\.30 or newer, and 0\.16\.4 is installed"):
+        fetch()
+
+
+CHILD = """
+import importlib, sys, types
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+root, target, name, repo = sys.argv[1:]
+for package, folder in (("mizuoto", ""), ("mizuoto.nodes", "nodes"), ("mizuoto.nodes.host", "nodes/host")):
+    module = sys.modules[package] = types.ModuleType(package)
+    module.__path__ = [str(Path(root, folder))]
+downloads = importlib.import_module("mizuoto.nodes.host.downloads")
+assert "huggingface_hub" not in sys.modules
+download = importlib.import_module("mizuoto.engines.base").Download(name, repo, 1)
+downloads.fetch(download, Path(target), lambda done, total: None, lambda: None)
+"""
+
+
+def child(hub, target):
+    env = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": "0", "NO_PROXY": "127.0.0.1"}
+    return subprocess.Popen([sys.executable, "-c", CHILD, str(ROOT), str(target), NAME, REPO], env=env)
+
+
+def test_a_killed_process_leaves_a_rest_that_the_next_one_uses(hub, tmp_path):
+    hub.rate_bytes = 2 * CHUNK
+    process = child(hub, tmp_path)
+    partial = tmp_path / f".{NAME}.download" / WEIGHTS
+    while not partial.is_file() or partial.stat().st_size < 2 * CHUNK:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    there, hub.rate_bytes = partial.stat().st_size, 0
+    time.sleep(0.3)  # the server notices
+    sent = hub.sent_bytes[WEIGHTS]
+    assert child(hub, tmp_path).wait(60) == 0
+    assert content(tmp_path / NAME) == WANTED
+    assert hub.sent_bytes[WEIGHTS] - sent <= len(WANTED[WEIGHTS]) - there
+
+
+def test_two_processes_do_not_disturb_each_other(hub, tmp_path):
+    hub.rate_bytes = 4 * CHUNK
+    both = [child(hub, tmp_path) for _ in range(2)]
+    assert [process.wait(60) for process in both] == [0, 0]
+    assert content(tmp_path / NAME) == WANTED
+    assert sum(hub.sent_bytes.values()) == SIZE
