@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from .. import engines
+from .decode import CodecDecoder
 from .doctor import Doctor
 from .host.api import ComfyExtension, io
 from .host.doctor_routes import register_doctor_routes
 from .host.folders import register_folders
 from .host.routes import register_routes
+from .host.voices import register_voices
 from .load import LoadModel
 from .memory import Release, RuntimeMemory
 from .options import options_node
-from .speak import CodecDecoder, Speak, Talker
-from .voice import PresetVoice
+from .speak import Speak
+from .talk import Talker
+from .voice import DesignVoice, LoadVoice, PresetVoice, SaveVoice, VoicePromptNode
 
 NODES: list[type[io.ComfyNode]] = [
-    LoadModel, PresetVoice, Talker, CodecDecoder, Speak, RuntimeMemory, Release, Doctor
+    LoadModel, VoicePromptNode, PresetVoice, DesignVoice, SaveVoice, LoadVoice,
+    Talker, CodecDecoder, Speak, RuntimeMemory, Release, Doctor,
 ]  # fmt: skip
 
 
@@ -31,6 +35,7 @@ class MizuotoExtension(ComfyExtension):
 async def comfy_entrypoint() -> MizuotoExtension:
     """Called by ComfyUI once when it loads the pack."""
     register_folders()
+    register_voices()
     register_routes()
     register_doctor_routes()
     return MizuotoExtension()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from ..engines.artifacts import Codes, VoicePrompt
 from ..engines.base import Option, Options
+from ..engines.speech import check_text
 from ..mizuoto_runtime.context import MAX_SEED
 from ..mizuoto_runtime.errors import InvalidRequest
+from ..mizuoto_runtime.report import RunReport
 from ..mizuoto_runtime.runtime import Model
 from .host.api import ModelSocket, OptionsSocket, VoiceSocket, io
 
 # Input -> type, what a wrong value is not, where a right one comes from.
 _SOCKETS: dict[str, tuple[type, str, str]] = {
     "model": (Model, "no speech model", "a Load Speech Model node"),
-    "voice": (VoicePrompt, "no voice", "a Preset Voice node"),
+    "voice": (VoicePrompt, "no voice", "a voice node"),
     "options": (Options, "no set of options", "the options node of the model's engine"),
     "codes": (Codes, "no set of codes", "a Talker node"),
 }
@@ -29,6 +31,17 @@ def check_sockets(**values: object) -> None:
         kind, wrong, source = _SOCKETS[name]
         if not isinstance(value, kind) and not (value is None and name in _OPTIONAL):
             raise InvalidRequest(f'Input "{name}" is "{str(value)[:40]}", which is {wrong}; connect {source}.')
+
+
+def check_words(text: str | None) -> bool | str:
+    """What `validate_inputs` answers to a typed text: True, or why it cannot be said; a linked text comes as None."""
+    if text is None:
+        return True
+    try:
+        check_text(text)
+    except InvalidRequest as error:
+        return str(error)
+    return True
 
 
 def model_input() -> io.Input:
@@ -83,9 +96,16 @@ def audio_output() -> io.Output:
     return io.Audio.Output(display_name="audio", tooltip="Mono, at the model's own sample rate.")
 
 
-def report_output() -> io.Output:
-    """The JSON report of what happened."""
-    return io.String.Output(display_name="report", tooltip="JSON: times, memory, seed, warnings.")
+def report_output(is_list: bool = False) -> io.Output:
+    """The JSON report of what happened, or one of each item."""
+    tooltip = "JSON: times, memory, seed, warnings."
+    return io.String.Output(display_name="report", tooltip=tooltip, is_output_list=is_list)
+
+
+def with_report(value: object, report: RunReport) -> io.NodeOutput:
+    """The value and its report, which also goes into the history for API users."""
+    text = report.to_json()
+    return io.NodeOutput(value, text, ui={"mizuoto_report": [text]})
 
 
 def option_input(option: Option) -> io.Input:

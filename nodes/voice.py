@@ -1,20 +1,82 @@
-"""Voices: Preset Voice."""
+"""Voices: Voice Prompt, Preset Voice, Design Voice, Save Voice, Load Voice."""
 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from .. import engines
 from ..engines.artifacts import VoicePrompt
-from ..mizuoto_runtime.errors import InvalidRequest
+from ..engines.voices import clone_voice, design_voice, preset_voice
+from ..mizuoto_runtime.errors import InvalidRequest, MizuotoError
 from ..mizuoto_runtime.runtime import Model
+from .host import voices
 from .host.api import VoiceSocket, io, schema
-from .inputs import check_sockets, model_input
+from .host.audio import from_comfy
+from .host.session import request
+from .inputs import check_sockets, model_input, report_output, with_report
+
+_AUTO, _WORDS, _TIMBRE = "auto", "with transcript", "timbre only"
 
 
 @cache
 def _preset_names() -> list[str]:
-    return sorted({voice for manifest in engines.manifests().values() for voice in manifest.voices})
+    names = (voice for manifest in engines.manifests().values() for voice in manifest.voices)
+    return sorted(set(names), key=str.casefold)
+
+
+def _voice_output() -> io.Output:
+    return VoiceSocket.Output(display_name="voice", tooltip="For Speak or Talker with the same model.")
+
+
+class VoicePromptNode(io.ComfyNode):
+    """Phase voice prompt."""
+
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        """Model, audio, transcript, mode -> MIZUOTO_VOICE, report."""
+        return schema(
+            "MizuotoVoicePrompt",
+            "Voice Prompt",
+            description="Makes a voice from a recording of a speaker.",
+            search_aliases=("clone", "voice cloning", "reference"),
+            inputs=[
+                model_input(),
+                io.Audio.Input("audio", tooltip="5 to 15 seconds of one speaker, clean and without music."),
+                io.String.Input(
+                    "transcript",
+                    default="",
+                    multiline=True,
+                    dynamic_prompts=False,
+                    optional=True,
+                    tooltip="Every word of the recording, not of the text to say. It makes the voice closer.",
+                ),
+                io.Combo.Input(
+                    "mode",
+                    options=[_AUTO, _WORDS, _TIMBRE],
+                    default=_AUTO,
+                    optional=True,
+                    tooltip=f"{_WORDS}: speech goes on from the recording. {_TIMBRE}: only how the voice sounds. "
+                    f"{_AUTO}: with the transcript if there is one.",
+                ),
+            ],
+            outputs=[_voice_output(), report_output()],
+        )
+
+    @classmethod
+    def execute(cls, model: Model, audio: Any, transcript: str = "", mode: str = _AUTO) -> io.NodeOutput:
+        """Make the voice."""
+        check_sockets(model=model)
+        words = transcript.strip()
+        if mode == _WORDS and not words:
+            raise InvalidRequest(
+                f'The mode "{_WORDS}" needs the words of the recording; write them into "transcript", '
+                f'or choose "{_TIMBRE}".'
+            )
+        reference = from_comfy(audio, "audio")
+        with request(model, "voice prompt") as ctx:
+            voice = clone_voice(model.engine, reference, None if mode == _TIMBRE else words or None, "", ctx)
+        return with_report(voice, ctx.report)
 
 
 class PresetVoice(io.ComfyNode):
@@ -31,7 +93,7 @@ class PresetVoice(io.ComfyNode):
                 model_input(),
                 io.Combo.Input("name", options=_preset_names(), tooltip="A voice of the connected model."),
             ],
-            outputs=[VoiceSocket.Output(display_name="voice", tooltip="For Speak or Talker with the same model.")],
+            outputs=[_voice_output()],
         )
 
     @classmethod
@@ -43,8 +105,104 @@ class PresetVoice(io.ComfyNode):
     def execute(cls, model: Model, name: str) -> io.NodeOutput:
         """Choose the voice."""
         check_sockets(model=model)
-        manifest = model.engine.manifest
-        if name not in manifest.voices:
-            remedy = f"choose one of: {', '.join(manifest.voices)}" if manifest.voices else "it brings none along"
-            raise InvalidRequest(f'Model "{model.name}" has no voice "{name}"; {remedy}.')
-        return io.NodeOutput(VoicePrompt(manifest.id, name))
+        return io.NodeOutput(preset_voice(model.engine.manifest, name))
+
+
+class DesignVoice(io.ComfyNode):
+    """A voice from words about it."""
+
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        """Model, description -> MIZUOTO_VOICE."""
+        return schema(
+            "MizuotoDesignVoice",
+            "Design Voice",
+            description="Invents a voice from a description of it.",
+            search_aliases=("voice design",),
+            inputs=[
+                model_input(),
+                io.String.Input(
+                    "description",
+                    multiline=True,
+                    dynamic_prompts=False,
+                    default="A calm, warm voice of an elderly woman, speaking slowly.",
+                    tooltip="Age, gender, timbre, pace, mood: whatever makes the voice.",
+                ),
+            ],
+            outputs=[_voice_output()],
+        )
+
+    @classmethod
+    def execute(cls, model: Model, description: str) -> io.NodeOutput:
+        """Design the voice."""
+        check_sockets(model=model)
+        with request(model, "design voice") as ctx:
+            return io.NodeOutput(design_voice(model.engine, description, ctx))
+
+
+class SaveVoice(io.ComfyNode):
+    """A voice into the library."""
+
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        """Voice, name -> MIZUOTO_VOICE."""
+        return schema(
+            "MizuotoSaveVoice",
+            "Save Voice",
+            description="Saves a voice in models/voices, for Load Voice. A name that is taken gets a number.",
+            inputs=[
+                VoiceSocket.Input("voice", tooltip="From a voice node."),
+                io.String.Input("name", default="my voice", dynamic_prompts=False, tooltip="Name of the file."),
+            ],
+            outputs=[_voice_output()],
+            is_output_node=True,
+        )
+
+    @classmethod
+    def execute(cls, voice: VoicePrompt, name: str) -> io.NodeOutput:
+        """Save the voice."""
+        check_sockets(voice=voice)
+        if voice is None:
+            raise InvalidRequest('Input "voice" is not connected; connect a voice node.')
+        return io.NodeOutput(voice, ui={"text": [f"Saved as {voices.save_voice(voice, name.strip())}"]})
+
+
+class LoadVoice(io.ComfyNode):
+    """A voice out of the library."""
+
+    @classmethod
+    def define_schema(cls) -> io.Schema:
+        """Name -> MIZUOTO_VOICE."""
+        return schema(
+            "MizuotoLoadVoice",
+            "Load Voice",
+            description="Loads a voice that Save Voice wrote. It fits the model that made it.",
+            inputs=[
+                io.Combo.Input(
+                    "name",
+                    options=list(voices.saved_voices()),
+                    tooltip="A file in models/voices. New ones show up after a refresh (R).",
+                )
+            ],
+            outputs=[_voice_output()],
+        )
+
+    @classmethod
+    def validate_inputs(cls, name: str = "") -> bool | str:
+        """Accept voices that were saved after the list was made; name those that are not there."""
+        try:
+            if name:
+                voices.load_voice(str(name))
+        except MizuotoError as error:
+            return str(error)
+        return True
+
+    @classmethod
+    def fingerprint_inputs(cls, name: str = "") -> str:
+        """Load again when the file was replaced."""
+        return voices.fingerprint(str(name))
+
+    @classmethod
+    def execute(cls, name: str) -> io.NodeOutput:
+        """Load the voice."""
+        return io.NodeOutput(voices.load_voice(name))

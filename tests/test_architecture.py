@@ -18,7 +18,7 @@ FILES = [
 
 # Third-party modules: where, and whether only inside a function.
 EAGER = {"torch", "numpy", "safetensors"}
-LAZY = {"tokenizers", "sentencepiece", "av", "huggingface_hub", "psutil"}
+LAZY = {"tokenizers", "sentencepiece", "av", "huggingface_hub", "psutil", "soxr"}
 COMFY = {"folder_paths", "server", "nodes", "execution", "node_helpers", "latent_preview", "cuda_malloc"}
 COMFY_PREFIX = "comfy"
 
