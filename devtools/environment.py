@@ -47,11 +47,13 @@ def ensure_environment() -> Path:
             pip_install("torch and ComfyUI's requirements", [TORCH, *HOST_PACKAGES])
             pip_install("torchvision and torchaudio", ["--no-deps", *TORCH_COMPANIONS])
             _repair_torch_companions()
-    requirements = ROOT / "tests" / "requirements.txt"
-    tools = Stamp(VENV / ".tools", requirements.read_text(encoding="utf-8"))
-    if not tools.is_current():
-        with tools.building():
-            pip_install("test tools", ["-r", str(requirements)])
+    tools, oracles = (ROOT / "tests" / name for name in ("requirements.txt", "oracles.txt"))
+    stamp = Stamp(VENV / ".tools", [file.read_text(encoding="utf-8") for file in (tools, oracles)])
+    if not stamp.is_current():
+        with stamp.building():
+            pip_install("test tools", ["-r", str(tools)])
+            # Without what they pin for their own command lines and web pages.
+            pip_install("upstream packages to compare with", ["--no-deps", "-r", str(oracles)])
     return venv_python()
 
 

@@ -1,0 +1,1 @@
+"""Language models that speak: decoder, caches and sampling shared by the autoregressive engines."""

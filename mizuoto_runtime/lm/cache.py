@@ -1,0 +1,163 @@
+"""Keys and values of the positions that a decoder has seen, one cache a generation.
+
+Both kinds write a step's keys at the positions that follow and count them only when the step is over, so that a step
+that failed can be run again. Weights are not their business, and neither is where the model is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+_BLOCK = 64  # positions that a growing cache adds at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a decoder needs to know of the positions it computes next.
+
+    Args:
+        positions: [1, T] or [B, T], counted from the first position of a row that is no padding.
+        mask: Boolean, True takes part, [1, 1, T, S] or [B, 1, T, S]; None if every cached position does.
+        causal: Whether position t of the step must not see the ones after it; never together with `mask`.
+    """
+
+    positions: torch.Tensor
+    mask: torch.Tensor | None
+    causal: bool
+
+
+class KvCache(Protocol):
+    """What a decoder does with a cache: `begin`, `update` once a layer, `advance`."""
+
+    def begin(self, num_tokens: int, device: torch.device) -> Step:
+        """Where the next `num_tokens` positions are and what they see; changes nothing."""
+        ...
+
+    def update(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Store a step's keys and values [B, K, T, D] of one layer; all that attention is to see, [B, K, S, D]."""
+        ...
+
+    def advance(self, num_tokens: int) -> None:
+        """Count the positions of a step that every layer has stored."""
+        ...
+
+
+class GrowingCache:
+    """A cache of exactly the positions seen so far: attention gives the bits of transformers' DynamicCache.
+
+    Its views are as long as the sequence, and the memory behind them grows in blocks, so no step copies the past.
+
+    Args:
+        num_padding: [B] int64, on the model's device: how many first positions of each row are padding; None if no
+            row has any.
+        reserve: Positions to make room for at once; more are added as needed.
+    """
+
+    def __init__(self, num_padding: torch.Tensor | None = None, reserve: int = 0) -> None:
+        self.num_padding = num_padding
+        self.reserve = reserve
+        self.length = 0
+        self._keys: dict[int, torch.Tensor] = {}
+        self._values: dict[int, torch.Tensor] = {}
+
+    def reset(self) -> None:
+        """Forget every position and keep the memory."""
+        self.length = 0
+
+    def begin(self, num_tokens: int, device: torch.device) -> Step:
+        """See `KvCache`."""
+        end = self.length + num_tokens
+        positions = torch.arange(self.length, end, device=device)[None]
+        if self.num_padding is not None:
+            return _padded(positions, torch.arange(end, device=device), self.num_padding)
+        if self.length and num_tokens > 1:
+            return Step(positions, _not_after(torch.arange(end, device=device), positions), causal=False)
+        return Step(positions, None, causal=num_tokens > 1)
+
+    def update(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """See `KvCache`."""
+        end = self.length + key.shape[2]
+        return self._stored(self._keys, layer, key, end), self._stored(self._values, layer, value, end)
+
+    def advance(self, num_tokens: int) -> None:
+        """See `KvCache`."""
+        self.length += num_tokens
+
+    def _stored(self, buffers: dict[int, torch.Tensor], layer: int, new: torch.Tensor, end: int) -> torch.Tensor:
+        buffer = buffers.get(layer)
+        if buffer is None or buffer.shape[2] < end:
+            room = -(-max(end, self.reserve) // _BLOCK) * _BLOCK
+            larger = new.new_empty(*new.shape[:2], room, new.shape[3])
+            if buffer is not None:
+                larger[:, :, : self.length] = buffer[:, :, : self.length]
+            buffer = buffers[layer] = larger
+        buffer[:, :, self.length : end] = new
+        return buffer[:, :, :end]
+
+
+class StaticCache:
+    """A cache of fixed size and addresses that never asks the device where it is: made for captured steps.
+
+    Attention runs over all `max_length` positions, the unused ones masked, which rounds differently from
+    `GrowingCache`. The caller sees to it that no more than `max_length` positions are stored.
+
+    Args:
+        shape: Layers, batch, key heads, `max_length`, head width.
+        device: Where the keys and values live.
+        dtype: Of keys and values.
+        num_padding: See `GrowingCache`.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int, int, int, int],
+        device: torch.device,
+        dtype: torch.dtype,
+        num_padding: torch.Tensor | None = None,
+    ) -> None:
+        self.num_padding = num_padding
+        self.keys = torch.zeros(shape, device=device, dtype=dtype)
+        self.values = torch.zeros(shape, device=device, dtype=dtype)
+        self.length = torch.zeros(1, device=device, dtype=torch.int64)
+        self._slots = torch.arange(shape[3], device=device)
+
+    @property
+    def max_length(self) -> int:
+        """Positions that fit."""
+        return self.keys.shape[3]
+
+    def reset(self) -> None:
+        """Forget every position, in place."""
+        self.length.zero_()
+
+    def begin(self, num_tokens: int, device: torch.device) -> Step:
+        """See `KvCache`."""
+        positions = (self.length + self._slots[:num_tokens])[None]
+        if self.num_padding is not None:
+            return _padded(positions, self._slots, self.num_padding)
+        return Step(positions, _not_after(self._slots, positions), causal=False)
+
+    def update(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """See `KvCache`."""
+        keys, values = self.keys[layer], self.values[layer]
+        where = self.length + self._slots[: key.shape[2]]
+        keys.index_copy_(2, where, key)
+        values.index_copy_(2, where, value)
+        return keys, values
+
+    def advance(self, num_tokens: int) -> None:
+        """See `KvCache`."""
+        self.length += num_tokens
+
+
+def _not_after(slots: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Which slots each position may see, [B, 1, T, S]: a mask of other rank would take a slower kernel."""
+    return slots <= positions[:, None, :, None]
+
+
+def _padded(positions: torch.Tensor, slots: torch.Tensor, num_padding: torch.Tensor) -> Step:
+    is_seen = (slots >= num_padding[:, None])[:, None, None] & _not_after(slots, positions)
+    return Step((positions - num_padding[:, None]).clamp(min=0), is_seen, causal=False)
