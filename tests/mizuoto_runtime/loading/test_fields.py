@@ -48,7 +48,7 @@ def test_a_damaged_file_is_named(tmp_path, content, problem):
 
 
 def test_a_missing_and_an_endless_file_are_named(tmp_path, monkeypatch):
-    with pytest.raises(ModelFileError, match="config.json"):
+    with pytest.raises(ModelFileError, match=r"config\.json"):
         fields.read_json(tmp_path / "config.json")
     monkeypatch.setattr(fields, "MAX_JSON_BYTES", 10)
     (tmp_path / "config.json").write_text('{"a": "0123456789"}')

@@ -1,0 +1,178 @@
+"""Qwen3-TTS behind the engine contract: loading, and the three phases on the memory runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import torch
+
+from ...mizuoto_runtime.audio import Audio
+from ...mizuoto_runtime.context import RequestContext
+from ...mizuoto_runtime.errors import EngineError
+from ...mizuoto_runtime.nn.resample import has_soxr, resample
+from ...mizuoto_runtime.runtime import Runtime
+from ...mizuoto_runtime.text.bpe import ByteBpe
+from ..artifacts import AudioChunk, Codes, Segment, VoicePrompt
+from ..base import LoadSpec
+from .checkpoint import CODEC, TALKER, VOICE, Components, read_components
+from .codec import SAMPLES_PER_FRAME, windows
+from .config import CheckpointConfig
+from .ending import BUDGET, EOS, FRAME_RATE_HZ, LOOP
+from .fast import generate_fast
+from .generation import Take, generate
+from .manifest import MANIFEST
+from .options import choices_for, instruction_of, is_streamed, manifest_of
+from .prompt import Prompt, PromptBuilder
+from .talker import Talker
+from .voice import CODES, DESCRIPTION, TRANSCRIPT, X_VECTOR, voice_of
+from .workload import codec_bytes, talker_bytes, voice_bytes
+
+REFERENCE = "reference"  # the codes of a cloned voice, decoded before a segment's own so that it goes on from there
+
+
+class Qwen3TtsEngine:
+    """Loads the five official checkpoints and fine-tunes of them."""
+
+    manifest = MANIFEST
+
+    def load(self, spec: LoadSpec, runtime: Runtime) -> LoadedQwen3Tts:
+        """Read the checkpoint in `spec.folder`; see `Engine.load`."""
+        config = CheckpointConfig.read(spec.folder)
+        bpe = ByteBpe.from_folder(spec.folder)
+        components = read_components(spec.folder, config, spec.dtype)
+        return LoadedQwen3Tts(config, bpe, components, spec, runtime)
+
+
+class LoadedQwen3Tts:
+    """One checkpoint in memory; implements `LoadedEngine`, and what its kind can do besides."""
+
+    def __init__(
+        self, config: CheckpointConfig, bpe: ByteBpe, components: Components, spec: LoadSpec, runtime: Runtime
+    ) -> None:
+        self.manifest = manifest_of(config)
+        self._config = config
+        self._prompt = PromptBuilder(config, bpe)
+        self._dtype = spec.dtype
+        self._element_bytes = spec.dtype.itemsize
+        talker, codec, voice = components.talker, components.codec, components.voice
+        self._talker = runtime.handle(
+            f"{MANIFEST.id}:{TALKER}", talker, spec.device, kind="sequence", marks={talker.predictor: "hot"}
+        )
+        self._codec = runtime.handle(f"{MANIFEST.id}:{CODEC}", codec, spec.device)
+        self._voice = runtime.handle(f"{MANIFEST.id}:{VOICE}", voice, spec.device) if voice else None
+        self.handles = tuple(handle for handle in (self._voice, self._talker, self._codec) if handle)
+
+    def voice_prompt(self, reference: Audio, transcript: str | None, ctx: RequestContext) -> VoicePrompt:
+        """Timbre of the recording and, if its words are known, its codes to go on from; see `CanCloneVoice`."""
+        handle = self._voice
+        assert handle is not None
+        dtype = self._dtype
+        if reference.sample_rate != self.manifest.sample_rate and not has_soxr():
+            ctx.report.warn("resampled", "The reference was resampled without soxr: as good, but not the same bits.")
+        waveform = resample(reference.waveform, reference.sample_rate, self.manifest.sample_rate)
+
+        def encoded() -> dict[str, torch.Tensor]:
+            x_vector, codes = handle.module(waveform.to(handle.compute_device), transcript is not None, dtype)
+            return {X_VECTOR: x_vector.cpu()} | ({} if codes is None else {CODES: codes.cpu()})
+
+        working_bytes = voice_bytes(waveform.shape[-1] / self.manifest.sample_rate, self._element_bytes)
+        tensors = ctx.run("voice prompt", [handle], encoded, working_bytes)
+        return VoicePrompt(MANIFEST.id, "clone", tensors, {TRANSCRIPT: transcript} if transcript else {})
+
+    def design_voice(self, description: str, ctx: RequestContext) -> VoicePrompt:
+        """The description itself: the model reads it with every text; see `CanDesignVoice`."""
+        return VoicePrompt(MANIFEST.id, description[:40], facts={DESCRIPTION: description})
+
+    def talk(self, text: str, voice: VoicePrompt | None, options: Mapping[str, Any], ctx: RequestContext) -> Codes:
+        """Codes of one segment; see `LoadedEngine.talk`.
+
+        Raises:
+            InvalidRequest: The voice or the language is not for this checkpoint.
+            Unsupported: It follows no instructions.
+            EngineError: The take did not end, and `at_limit` is "fail".
+        """
+        return self.talk_batch([text], voice, options, ctx)[0]
+
+    def talk_batch(
+        self, texts: Sequence[str], voice: VoicePrompt | None, options: Mapping[str, Any], ctx: RequestContext
+    ) -> list[Codes]:
+        """Codes of several segments at once; see `CanTalkInBatches`. Raises what `talk` raises."""
+        with ctx.report.timed("text"):
+            prompts = self._prompts(texts, voice, options, ctx)
+        handle, choices = self._talker, choices_for(options, prompts, self._config)
+        generator = ctx.generator_for(handle.load_device)
+
+        device, is_fast = handle.compute_device, self._is_fast(options)
+
+        talker = cast(Talker, handle.module)
+
+        def takes() -> list[Take]:
+            if is_fast:
+                return generate_fast(talker, prompts, choices, generator, device, ctx.check_cancel, handle.is_whole)
+            return generate(talker, prompts, choices, generator, device, ctx.check_cancel)
+
+        working_bytes = talker_bytes(self._config.talker, prompts, choices.budgets, self._element_bytes)
+        found = ctx.run("talker", [handle], takes, working_bytes)
+        return [
+            self._codes(text, prompt, take, options, ctx)
+            for text, prompt, take in zip(texts, prompts, found, strict=True)
+        ]
+
+    def decode(self, codes: Codes, ctx: RequestContext) -> Iterator[AudioChunk]:
+        """Chunks of 24 s; see `LoadedEngine.decode`."""
+        for segment in codes.segments:
+            yield from self._decoded(segment, ctx)
+
+    def _is_fast(self, options: Mapping[str, Any]) -> bool:
+        decoding = options["decoding"]
+        return bool(self._talker.compute_device.type != "cpu" if decoding == "auto" else decoding == "fast")
+
+    def _prompts(
+        self, texts: Sequence[str], voice: VoicePrompt | None, options: Mapping[str, Any], ctx: RequestContext
+    ) -> list[Prompt]:
+        speaker = voice_of(voice, self._config, self.manifest)
+        description = voice.facts.get(DESCRIPTION, "") if voice else ""
+        instruction = instruction_of(options, description, self._config)
+        if speaker.transcript and speaker.transcript in map(str.strip, texts):
+            ctx.report.warn("same_text", "The text is the transcript of the reference; is it in the right place?")
+        streamed = is_streamed(options, self._config)
+        return [self._prompt(text, speaker, options["language"], instruction, streamed) for text in texts]
+
+    def _codes(self, text: str, prompt: Prompt, take: Take, options: Mapping[str, Any], ctx: RequestContext) -> Codes:
+        if take.ending != EOS:
+            seconds = len(take.codes) / FRAME_RATE_HZ
+            told = f"The speech of a segment was cut at {seconds:.1f} s because it {_CUT[take.ending]}"
+            if options["at_limit"] == "fail":
+                raise EngineError(
+                    f'{told}: "{text[:40]}". Try another seed or a lower temperature, or raise max_seconds.'
+                )
+            ctx.report.warn_of("cut_off", f"{told}; try another seed if it sounds wrong:", [text[:40]])
+        tensors = {CODES: take.codes}
+        if prompt.codes is not None:
+            tensors[REFERENCE] = prompt.codes
+        return Codes(MANIFEST.id, MANIFEST.sample_rate, (Segment(text, ctx.seed, tensors),))
+
+    def _decoded(self, segment: Segment, ctx: RequestContext) -> Iterator[AudioChunk]:
+        """The segment's sound; what belongs to the reference before it is cut off by its share of the frames."""
+        reference, codes = segment.tensors.get(REFERENCE), segment.tensors[CODES]
+        skipped = 0
+        if reference is not None:
+            total = len(reference) + len(codes)
+            skipped = int(len(reference) / total * (total * SAMPLES_PER_FRAME))
+            codes = torch.cat((reference, codes))
+        handle = self._codec
+        for start, stop, context in windows(len(codes)):
+
+            def decoded(frames: torch.Tensor = codes[start:stop].T[None], context: int = context) -> torch.Tensor:
+                waveform: torch.Tensor = handle.module(frames.to(handle.compute_device))
+                return waveform[0, :, context * SAMPLES_PER_FRAME :].float().cpu()
+
+            waveform = ctx.run("codec decoder", [handle], decoded, codec_bytes(stop - start, self._element_bytes))
+            ready, skipped = waveform[:, skipped:], max(0, skipped - waveform.shape[-1])
+            if ready.shape[-1]:
+                yield AudioChunk(ready, MANIFEST.sample_rate)
+
+
+_CUT = {BUDGET: "did not come to an end", LOOP: "repeated itself"}
+ENGINE = Qwen3TtsEngine()

@@ -1,0 +1,53 @@
+"""Working memory of the phases, from the request (S161, S162). Wrong guesses cost a retry, never a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...mizuoto_runtime.lm.qwen import QwenConfig
+from ...mizuoto_runtime.memory.estimate import generated_positions, kv_position_bytes, peak_bytes
+from .config import TalkerConfig
+from .ending import FRAMES_PER_TOKEN
+from .prompt import Prompt
+
+# Live elements of one forward pass at the official sizes, traced, and a tenth more for the kernels.
+CODEC_ELEMENTS_PER_FRAME = 950_000
+VOICE_ELEMENTS_PER_SECOND = 6_000_000
+
+_CONTROL_POSITIONS = 16  # role, language, voice and marks around the text
+_LIVE_TENSORS = 4  # of a layer's widest activation at a time
+
+
+def talker_bytes(config: TalkerConfig, prompts: Sequence[Prompt], budgets: Sequence[int], element_bytes: int) -> int:
+    """Caches and activations of one batch."""
+    read = max(_read_positions(prompt) for prompt in prompts)
+    made = max(
+        generated_positions(prompt.text.shape[1], FRAMES_PER_TOKEN, budget, min_positions=min(budget, 64))
+        for prompt, budget in zip(prompts, budgets, strict=True)
+    )
+    rows = len(prompts)
+    cache = _cache_bytes(config.decoder, read + made, rows, element_bytes)
+    cache += _cache_bytes(config.predictor, config.num_codebooks, rows, element_bytes)
+    widest = max(config.decoder.intermediate_size, config.vocab_size)
+    return cache + _LIVE_TENSORS * rows * read * widest * element_bytes
+
+
+def _cache_bytes(config: QwenConfig, positions: int, rows: int, element_bytes: int) -> int:
+    position = kv_position_bytes(config.num_kv_heads, config.head_dim, element_bytes)
+    return peak_bytes(position, config.num_layers, positions, "dynamic", rows)
+
+
+def _read_positions(prompt: Prompt) -> int:
+    parts = (prompt.instruction, prompt.text, prompt.reference_text)
+    text = sum(part.shape[1] for part in parts if part is not None)
+    return _CONTROL_POSITIONS + text + (0 if prompt.codes is None else len(prompt.codes))
+
+
+def codec_bytes(frames: int, element_bytes: int) -> int:
+    """Activations of one chunk of the codec decoder."""
+    return frames * CODEC_ELEMENTS_PER_FRAME * element_bytes
+
+
+def voice_bytes(seconds: float, element_bytes: int) -> int:
+    """Activations of the encoders over a reference."""
+    return round(seconds * VOICE_ELEMENTS_PER_SECOND) * element_bytes
