@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from ..device import CPU, DeviceService
-from .units import Weight
+from .units import Weight, nowhere
 
 
 class FixedPart:
@@ -34,7 +34,7 @@ class FixedPart:
         if self._is_strict:
             for weight in self.weights:
                 self._host_copies[weight] = weight.tensor.data
-                weight.point_at(torch.empty_like(weight.tensor.data, device="meta"))
+                weight.point_at(nowhere(weight.tensor.shape, weight.tensor.dtype))
 
     @property
     def host_bytes(self) -> int:
@@ -42,6 +42,11 @@ class FixedPart:
         if not self.is_placed:
             return self.num_bytes
         return sum(tensor.nbytes for tensor in list(self._host_copies.values()))  # read by other threads
+
+    def drop_host_copies(self) -> None:
+        """Free the CPU tensors of what is on the device."""
+        if self.is_placed and not self._is_strict:
+            self._host_copies.clear()
 
     def bring(self) -> None:
         """Onto the device: copies first, pointers after, so that a copy that fails leaves nothing half moved."""
@@ -66,7 +71,7 @@ class FixedPart:
             if self._is_strict:
                 if weight.is_buffer:
                     self._host_copies[weight] = on_device
-                weight.point_at(torch.empty_like(on_device, device="meta"))
+                weight.point_at(nowhere(on_device.shape, on_device.dtype))
             else:
                 kept = self._host_copies.pop(weight, None)
                 weight.point_at(on_device.to(CPU) if kept is None else kept)

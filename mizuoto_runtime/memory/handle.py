@@ -8,16 +8,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 from torch import nn
 
 from ..device import CPU, DeviceService
 from .fixed import FixedPart
+from .meter import Meter
 from .pack import Pack
 from .partial import Partial
 from .pinning import Pinner
-from .plan import Kind, Placement, minimum_bytes, plan_units
+from .plan import Kind, Placement, Seconds, minimum_bytes, pass_s, plan_units
 from .policy import DEFAULT_POLICY, WHOLE_MODES, VramPolicy, unit_budget
 from .ring import Ring, queue_for
 from .streamer import Gate, Streamer, never
@@ -48,7 +50,8 @@ class ModelHandle:
             transfer.
         pinner: Pins host copies for fast transfers where that is possible.
 
-    `attachment` belongs to the memory host, which keeps there whatever must live exactly as long as the handle.
+    `is_kept` makes it one of the last to give way. `attachment` belongs to the memory host, which keeps there whatever
+    must live exactly as long as the handle.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class ModelHandle:
         self.compute_device = devices.compute_device(load_device)
         self.is_managed = devices.is_managed(load_device)
         self.last_used = 0.0
+        self.is_kept = False
         self.attachment: object | None = None
         self.gate = Gate()
         self._devices = devices
@@ -81,15 +85,16 @@ class ModelHandle:
         self._fixed = FixedPart(self._layout.fixed, load_device, devices, policy.keeps_host_copies)
         is_strict = devices.is_strict(load_device)
         self._packs = [Pack(unit, is_strict) for unit in self._layout.units] if self.is_managed else []
+        self._meter = Meter(sum(pack.num_bytes for pack in self._packs))
         self._resident: list[Pack] = []  # in placement order
         self._streamer: Streamer | None = None
         self._streamed_before = 0  # by streamers that are closed
         self._cap = ALL
         self._moving = threading.RLock()  # the release route's thread and ComfyUI's worker may meet here
-        self._busy = 0  # last: tells __del__ that the handle is complete
+        self._is_complete = True  # last: tells __del__
 
     def __del__(self) -> None:
-        if getattr(self, "_busy", None) is None or not self.is_managed:
+        if not getattr(self, "_is_complete", False) or not self.is_managed:
             return
         # A simulated device cannot see tensors die, and hooks would keep a streaming module in a cycle.
         if self._streamer:
@@ -139,6 +144,13 @@ class ModelHandle:
         return self._fixed.host_bytes + sum(pack.num_bytes for pack in self._packs if pack.host is not None)
 
     @property
+    def pinned_bytes(self) -> int:
+        """Bytes of the weights in host memory that are pinned."""
+        if self._pinner is None:
+            return 0
+        return sum(pack.num_bytes for pack in self._packs if pack.is_pinned(self._pinner))
+
+    @property
     def streamed_bytes(self) -> int:
         """Bytes copied through the ring so far, over the handle's whole life."""
         return self._streamed_before + (self._streamer.streamed_bytes if self._streamer else 0)
@@ -157,34 +169,46 @@ class ModelHandle:
     @property
     def is_busy(self) -> bool:
         """Whether a phase uses it right now."""
-        return self._busy > 0
+        return self.gate.num_users > 0
 
     @property
     def num_hooks(self) -> int:
         """Hooks on its modules: none unless it streams (S122)."""
         return self._streamer.num_hooks if self._streamer else 0
 
+    def hold(self, check: Callable[[], None] = never) -> Callable[[], None]:
+        """Make it busy until the function that is returned is called; `check` is called before every streamed copy.
+
+        Holders may come and go in any order, also of several threads: all their checks are called. `last_used` is set
+        when one goes.
+        """
+        self.gate.enter(check)
+        return partial(self._let_go, check)
+
     @contextmanager
     def held(self, check: Callable[[], None] = never) -> Iterator[None]:
-        """Busy inside the block, `check` called before every streamed copy; `last_used` is set at its end."""
-        self._busy += 1
-        outer, self.gate.check = self.gate.check, check
+        """As `hold`, for the time of a block."""
+        let_go = self.hold(check)
         try:
             yield
         finally:
-            self.gate.check = outer
-            self._busy -= 1
-            if self._streamer and not self._busy:
-                self._streamer.rest()
-            self.last_used = time.monotonic()
+            let_go()
+
+    def _let_go(self, check: Callable[[], None]) -> None:
+        if not self.gate.leave(check) and self._streamer:
+            self._streamer.rest()
+        self.last_used = time.monotonic()
 
     def place(self, budget: float = ALL) -> int:
         """Make the module ready with at most `budget` further bytes: whole if it fits, else with streaming.
 
+        Which units stay and how many slots there are follows from the seconds measured while it streamed before. What
+        runs already is rearranged only for a gain worth it, and never while a phase uses it.
+
         Returns the bytes added (negative when a new plan needs fewer); 0 when the budget is below the minimum. An
         error in the middle (out of memory) leaves the weights that already arrived in place and accounted for.
         """
-        if self.is_whole:
+        if self.is_whole or (self.is_busy and self.is_ready):
             return 0
         with self._moving:
             before = self.loaded_bytes
@@ -215,6 +239,23 @@ class ModelHandle:
             if not self.loaded_bytes:
                 self._cap = ALL
             return before - self.loaded_bytes
+
+    def drop_host_copies(self) -> int:
+        """Free the CPU copies of weights that are all on the device (S147); returns their bytes.
+
+        0 where there are none, and for a handle that streams, is busy or plays on a simulated device, whose copies
+        are needed.
+        """
+        if not self.is_managed or self._devices.is_strict(self.load_device):
+            return 0
+        with self._moving:
+            if not self.is_whole or self.is_busy:
+                return 0
+            before = self.host_bytes
+            for pack in self._packs:
+                pack.drop_host()
+            self._fixed.drop_host_copies()
+            return before - self.host_bytes
 
     def explain(self, free_bytes: int, working_bytes: int, reserve_bytes: int) -> None:
         """Set `partial` to why the handle is not whole, with the numbers that its host weighed; None if it is."""
@@ -255,12 +296,27 @@ class ModelHandle:
             return None
         overlaps = self._policy.num_transfers > 0 and self._devices.copies_overlap(self.load_device)
         room = unit_budget(self._policy, total, self._fixed.num_bytes, self.size_bytes)
-        return plan_units(sizes, hot, self.kind, room, can_overlap=overlaps)
+        return plan_units(sizes, hot, self.kind, room, can_overlap=overlaps, seconds=self._meter.seconds())
 
     def _is_worth(self, plan: Placement) -> bool:
+        if not plan.num_slots:
+            return True
+        seconds = self._meter.seconds()
+        if seconds and plan.is_early and self._streamer:
+            return self._pass_s(plan, seconds) <= (1 - WORTH_MOVING) * self._pass_s(self._placement(), seconds)
         planned = sum(self._packs[index].num_bytes for index in plan.resident)
         gained = planned - sum(pack.num_bytes for pack in self._resident)
-        return not plan.num_slots or gained >= WORTH_MOVING * self.size_bytes
+        return gained >= WORTH_MOVING * self.size_bytes
+
+    def _pass_s(self, plan: Placement, seconds: Seconds) -> float:
+        return pass_s([pack.num_bytes for pack in self._packs], plan, seconds)
+
+    def _placement(self) -> Placement:
+        """The one in force while it streams."""
+        assert self._streamer is not None
+        resident = tuple(self._packs.index(pack) for pack in self._resident)
+        ring = self._streamer.ring
+        return Placement(resident, len(ring.slots), ring.slot_bytes, self._streamer.is_early)
 
     def _apply(self, plan: Placement) -> None:
         if not self._fixed.is_placed:
@@ -282,10 +338,10 @@ class ModelHandle:
             streamed = [pack for pack in self._packs if pack not in self._resident]
             if self._pinner:
                 for pack in streamed:
-                    pack.pin(self._pinner, self.load_device)
+                    pack.pin_for_streaming(self._pinner, self.load_device)
             ring = Ring(plan.num_slots, plan.slot_bytes, self.load_device, self._devices)
             queue = queue_for(self._devices, self.load_device)
-            self._streamer = Streamer(streamed, ring, queue, self.gate, plan.is_early)
+            self._streamer = Streamer(streamed, ring, queue, self.gate, plan.is_early, meter=self._meter)
 
     def _bring(self, pack: Pack) -> None:
         assert pack.host is not None

@@ -26,6 +26,21 @@ def placement_order(unit_bytes: Sequence[int], hot: Sequence[bool], kind: Kind) 
 
 
 @dataclass(frozen=True, slots=True)
+class Seconds:
+    """What one pass over all units of a handle takes.
+
+    Attributes:
+        compute_s: Computing with the units, all of them together.
+        copy_s: Copying every unit once.
+        gap_s: Other work in a pass.
+    """
+
+    compute_s: float
+    copy_s: float
+    gap_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Where a handle's units are while it runs.
 
@@ -54,9 +69,7 @@ def plan_units(
     budget: float,
     *,
     can_overlap: bool,
-    compute_s: float | None = None,
-    copy_s: float | None = None,
-    gap_s: float = 0.0,
+    seconds: Seconds | None = None,
 ) -> Placement:
     """The placement of a handle's units within `budget` bytes for residents and slots together.
 
@@ -75,14 +88,12 @@ def plan_units(
         kind: The handle's.
         budget: Bytes for units; the fixed part is already taken off.
         can_overlap: Whether the device copies while it computes.
-        compute_s: Measured seconds that the units of one pass compute, all of them together.
-        copy_s: Measured seconds that one copy of every unit takes, all of them together.
-        gap_s: Measured seconds of other work between two passes.
+        seconds: What a pass takes, where that was measured.
     """
     sizes, everything = list(unit_bytes), list(range(len(unit_bytes)))
     if sum(sizes) <= max(budget, max(sizes, default=0)):  # a slot for the only unit would cost as much as the unit
         return Placement(_in_placement_order(everything, sizes, hot))
-    gap_units = gap_s / compute_s * len(sizes) if compute_s else 0.0
+    gap_units = seconds.gap_s / seconds.compute_s * len(sizes) if seconds and seconds.compute_s else 0.0
 
     def placement(chosen: Sequence[int], num_slots: int) -> Placement:
         resident = _spread(chosen, sizes, hot, gap_units)
@@ -92,8 +103,8 @@ def plan_units(
     largest_first, in_run_order = placement_order(sizes, hot, "oneshot"), placement_order(sizes, hot, "sequence")
     fits = [_fit(order, sizes, budget, 1) for order in (largest_first, in_run_order)]
     chosen = max(fits, key=lambda fit: sum(sizes[index] for index in fit))
-    if can_overlap and compute_s is not None and copy_s is not None and _are_alike(chosen, sizes, hot):
-        work = Work.in_proportion(sizes, compute_s, copy_s, gap_s)
+    if can_overlap and seconds is not None and _are_alike(chosen, sizes, hot):
+        work = Work.in_proportion(sizes, seconds.compute_s, seconds.copy_s, seconds.gap_s)
         return _fastest(work, sorted(chosen, key=lambda index: not hot[index]), sum(hot), placement)
     if kind == "oneshot" and can_overlap:
         return placement(*_fit_two_slots(largest_first, sizes, budget))
@@ -123,6 +134,11 @@ def _fastest(
     if plan.num_slots > 2 and best_with(len(chosen) - 1).num_slots == 1:
         return placement(chosen[:-1], 2)  # or room for one unit more would keep one less
     return plan
+
+
+def pass_s(unit_bytes: Sequence[int], plan: Placement, seconds: Seconds) -> float:
+    """Seconds of a pass with units of these bytes placed so, on the virtual clock, once it has learned the order."""
+    return _steady_s(Work.in_proportion(unit_bytes, seconds.compute_s, seconds.copy_s, seconds.gap_s), plan)
 
 
 def _steady_s(work: Work, plan: Placement) -> float:
@@ -239,11 +255,20 @@ class Tenant:
     loaded_bytes: int
     size_bytes: int
     last_used: float
+    is_kept: bool = False  # the user wants it to go last
 
 
 def yielding_order(tenants: Sequence[Tenant]) -> list[int]:
-    """Indices in the order in which idle handles give way: partly loaded first, then least recently used (S148)."""
+    """Indices in the order in which idle handles give way (S148).
+
+    Partly loaded ones first, then those that nobody asked to keep, then the least recently used.
+    """
     return sorted(
         range(len(tenants)),
-        key=lambda i: (tenants[i].loaded_bytes >= tenants[i].size_bytes, tenants[i].last_used, i),
+        key=lambda i: (
+            tenants[i].loaded_bytes >= tenants[i].size_bytes,
+            tenants[i].is_kept,
+            tenants[i].last_used,
+            i,
+        ),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,9 +33,15 @@ class Slot:
 
 
 class CopyQueue(Protocol):
-    """How bytes get into a slot."""
+    """How bytes get into a slot, and the clock of the device that computes with them.
+
+    Attributes:
+        overlaps: Whether copies run beside the computation.
+        copies: Where each copy is noted with the marks of its begin and end and its bytes; None where nobody measures.
+    """
 
     overlaps: bool
+    copies: list[tuple[Any, Any, int]] | None
 
     def issue(self, slot: Slot, source: torch.Tensor) -> None:
         """Start copying `source` to the start of the slot, after everything that still reads it."""
@@ -47,21 +55,43 @@ class CopyQueue(Protocol):
         """What has been computed so far was the last to read the slot's bytes."""
         ...
 
+    def mark(self) -> Any:
+        """The point in time at which everything computed so far is done."""
+        ...
+
+    def seconds(self, since: Any, until: Any) -> float | None:
+        """Seconds between two marks, or None while the device has not come to the second; never waits for it."""
+        ...
+
 
 class SyncQueue:
     """Copies on the spot: CPU, simulated devices, MPS and XPU (S130)."""
 
     overlaps = False
+    copies: list[tuple[Any, Any, int]] | None = None
 
     def issue(self, slot: Slot, source: torch.Tensor) -> None:
         """Copy."""
+        if self.copies is None:
+            slot.buffer[: source.shape[0]].copy_(source)
+            return
+        began = self.mark()
         slot.buffer[: source.shape[0]].copy_(source)
+        self.copies.append((began, self.mark(), source.nbytes))
 
     def wait(self, slot: Slot) -> None:
         """The bytes are there."""
 
     def release(self, slot: Slot) -> None:
         """Nothing reads them any more."""
+
+    def mark(self) -> float:
+        """Now."""
+        return time.perf_counter()
+
+    def seconds(self, since: float, until: float) -> float:
+        """The difference."""
+        return until - since
 
 
 class StreamQueue:
@@ -72,6 +102,7 @@ class StreamQueue:
     """
 
     overlaps = True
+    copies: list[tuple[Any, Any, int]] | None = None
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -84,8 +115,11 @@ class StreamQueue:
             slot.free.record(torch.cuda.current_stream(self._device))
         self._stream.wait_event(slot.free)
         with torch.cuda.stream(self._stream):
+            began = None if self.copies is None else self.mark()
             slot.buffer[: source.shape[0]].copy_(source, non_blocking=True)
             slot.ready.record(self._stream)
+            if self.copies is not None:
+                self.copies.append((began, self.mark(), source.nbytes))
 
     def wait(self, slot: Slot) -> None:
         """The compute stream waits; the host does not."""
@@ -94,6 +128,16 @@ class StreamQueue:
     def release(self, slot: Slot) -> None:
         """Mark the last use on the compute stream."""
         slot.free.record(torch.cuda.current_stream(self._device))
+
+    def mark(self) -> torch.cuda.Event:
+        """An event on the current stream."""
+        event = torch.cuda.Event(enable_timing=True)
+        event.record(torch.cuda.current_stream(self._device))
+        return event
+
+    def seconds(self, since: torch.cuda.Event, until: torch.cuda.Event) -> float | None:
+        """By the device's clock."""
+        return since.elapsed_time(until) / 1e3 if until.query() else None
 
 
 def queue_for(devices: DeviceService, device: torch.device) -> CopyQueue:
@@ -135,10 +179,10 @@ class Ring:
                 return slot
         return None
 
-    def free_slot(self) -> Slot | None:
-        """The unused slot that was filled longest ago."""
+    def free_slot(self, coming: Collection[Pack] = ()) -> Slot | None:
+        """The unused slot that was filled longest ago and holds none of the units that are `coming`."""
         for slot in self.slots:
-            if not slot.is_used:
+            if not slot.is_used and slot.pack not in coming:
                 return slot
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -43,18 +44,26 @@ class Weight:
         return cast(torch.Tensor, getattr(module, attribute))
 
     def point_at(self, value: torch.Tensor) -> None:
-        """Point every owner at `value`; parameters keep their identity except on the way to and from meta."""
+        """Point every owner at `value`; parameters keep their identity."""
         if self.is_buffer:
             for module, attribute in self.owners:
                 module._buffers[attribute] = value
-            return
-        parameter = self.tensor
-        if parameter.is_meta == value.is_meta:
-            parameter.data = value
-            return
-        parameter = nn.Parameter(value, requires_grad=parameter.requires_grad)
-        for module, attribute in self.owners:
-            module._parameters[attribute] = parameter
+        else:
+            self.tensor.data = value
+
+
+def nowhere(shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
+    """What stands for a weight that is not on its device: one value in every place, without memory for each.
+
+    NaN, so that whatever is computed with it shows; of integers the largest, which is no index. Not a meta tensor:
+    there are CPU kernels that read its memory, which it has not, instead of refusing it.
+    """
+    if dtype.is_floating_point or dtype.is_complex:
+        value: float | int = math.nan
+    else:
+        value = 1 if dtype == torch.bool else torch.iinfo(dtype).max
+    with torch.inference_mode(False):
+        return torch.full((), value, dtype=dtype).expand(shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -85,7 +85,7 @@ def bookkeeping_rows() -> Iterator[dict]:
     ):
         try:
             rivals[name] = apply(built(SMALL)), bar
-        except ModuleNotFoundError as error:
+        except ImportError as error:
             yield {"id": f"C1-{name}", "skipped": error.name}
     variants = {"resident": resident, "ours": ours} | {name: body for name, (body, _) in rivals.items()}
     for body in variants.values():

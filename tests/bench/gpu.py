@@ -244,7 +244,7 @@ def diffusers_body(bench: Bench) -> nn.Module | None:
     """Block offloading with a side stream, or None where it is not installed or there is no stream."""
     try:
         from diffusers.hooks import apply_group_offloading
-    except ModuleNotFoundError:
+    except ImportError:
         return None
     if not bench.has_cuda:
         return None
@@ -259,7 +259,7 @@ def accelerate_body(bench: Bench) -> nn.Module | None:
     """Offloading to the CPU, or None where it is not installed."""
     try:
         from accelerate import cpu_offload
-    except ModuleNotFoundError:
+    except ImportError:
         return None
     return cpu_offload(bench.body(), execution_device=bench.device)
 

@@ -12,6 +12,11 @@ from . import zoo
 ROOMY = 64 << 20
 
 
+def is_nowhere(tensor):
+    """Whether it stands for a weight that is not on the device: NaN everywhere, in memory for one value."""
+    return bool(tensor.isnan().all()) and tensor.untyped_storage().nbytes() == tensor.element_size()
+
+
 class LoggingQueue(SyncQueue):
     """Copies on the spot and logs; `overlaps` makes the streamer take it for an asynchronous one."""
 
@@ -33,6 +38,46 @@ class LoggingQueue(SyncQueue):
 
     def release(self, slot):
         self.log.append(("release", slot.pack.host.data_ptr()))
+
+
+class Clock:
+    """The time of a device that computes and copies side by side."""
+
+    def __init__(self):
+        self.now = 0.0
+
+
+class VirtualQueue(SyncQueue):
+    """Copies on the spot, but on a clock a copy lasts `copy_s`, beside the computation; marks are times of it."""
+
+    overlaps = True
+
+    def __init__(self, clock, copy_s):
+        self._clock, self._copy_s, self._copied = clock, copy_s, 0.0
+
+    def issue(self, slot, source):
+        slot.buffer[: source.shape[0]].copy_(source)
+        self._copied = slot.ready = max(self._copied, self._clock.now) + self._copy_s
+        if self.copies is not None:
+            self.copies.append((self._copied - self._copy_s, self._copied, source.nbytes))
+
+    def wait(self, slot):
+        self._clock.now = max(self._clock.now, slot.ready)
+
+    def mark(self):
+        return self._clock.now
+
+
+class Paced(nn.Module):
+    """A layer that computes for `compute_s` on a clock."""
+
+    def __init__(self, clock, compute_s):
+        super().__init__()
+        self.inner, self.clock, self.compute_s = zoo.linear(), clock, compute_s
+
+    def forward(self, hidden):
+        self.clock.now += self.compute_s
+        return self.inner(hidden)
 
 
 class Stage:

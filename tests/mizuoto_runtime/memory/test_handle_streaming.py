@@ -370,6 +370,10 @@ class Pins:
         self.pinned.append((buffer.num_bytes, str(device)))
         return True
 
+    def for_streaming(self, buffer, device):
+        self.pin(buffer, device)
+        return buffer
+
 
 def test_what_streams_or_may_come_back_is_pinned():  # S131, S132
     pins = Pins()

@@ -7,6 +7,7 @@ from mizuoto.mizuoto_runtime.memory import plan as plan_module
 from mizuoto.mizuoto_runtime.memory.clock import Work, run_passes
 from mizuoto.mizuoto_runtime.memory.plan import (
     Placement,
+    Seconds,
     Share,
     Tenant,
     minimum_bytes,
@@ -36,9 +37,9 @@ def streamed_by(plan, num_units):
     return [index for index in range(num_units) if index not in plan.resident]
 
 
-def plan_alike(num_units, room, kind="sequence", can_overlap=True, **seconds):
+def plan_alike(num_units, room, kind="sequence", can_overlap=True, seconds=None):
     """The plan of units of 10 bytes within `room` of them."""
-    return plan_units([10] * num_units, [False] * num_units, kind, 10 * room, can_overlap=can_overlap, **seconds)
+    return plan_units([10] * num_units, [False] * num_units, kind, 10 * room, can_overlap=can_overlap, seconds=seconds)
 
 
 def test_what_fits_is_resident_without_slots():
@@ -84,7 +85,7 @@ def test_spread_is_even_round_the_circle(num_units, data):
 
 
 def test_long_work_between_passes_takes_the_place_of_residents():
-    plan = plan_alike(12, 9, compute_s=1.2, copy_s=12.0, gap_s=5.0)
+    plan = plan_alike(12, 9, seconds=Seconds(1.2, 12.0, 5.0))
     streamed = streamed_by(plan, 12)
     assert (streamed[0], streamed[-1]) == (0, 11)
 
@@ -105,9 +106,9 @@ def test_slots_without_measured_seconds(kind, can_overlap, num_slots):  # S123, 
 )
 def test_slots_follow_measured_seconds(compute_s, num_slots):
     for kind in ("oneshot", "sequence"):
-        plan = plan_alike(8, 4 if compute_s < 5 else 7, kind, compute_s=8 * compute_s, copy_s=8.0)
+        plan = plan_alike(8, 4 if compute_s < 5 else 7, kind, seconds=Seconds(8 * compute_s, 8.0))
         assert plan.num_slots == num_slots
-        assert plan_alike(8, 4, kind, can_overlap=False, compute_s=8 * compute_s, copy_s=8.0).num_slots == 1
+        assert plan_alike(8, 4, kind, can_overlap=False, seconds=Seconds(8 * compute_s, 8.0)).num_slots == 1
 
 
 def test_room_for_one_unit_more_costs_no_resident(monkeypatch):
@@ -117,7 +118,7 @@ def test_room_for_one_unit_more_costs_no_resident(monkeypatch):
         return 1.0 if fastest[len(plan.resident) + plan.num_slots] == plan.num_slots else 2.0
 
     monkeypatch.setattr(plan_module, "_steady_s", steady_s)
-    plans = [plan_alike(8, room, compute_s=1.0, copy_s=1.0) for room in fastest]
+    plans = [plan_alike(8, room, seconds=Seconds(1.0, 1.0)) for room in fastest]
     assert [(len(plan.resident), plan.num_slots) for plan in plans] == [(3, 1), (3, 2), (3, 3)]
 
 
@@ -154,10 +155,8 @@ ALIKE = st.builds(
     st.integers(0, 2),
 )
 SECONDS = st.one_of(
-    st.just({}),
-    st.fixed_dictionaries(
-        {"compute_s": st.floats(0, 20), "copy_s": st.floats(0.1, 20), "gap_s": st.sampled_from([0.0, 1.0, 9.0])}
-    ),
+    st.none(),
+    st.builds(Seconds, st.floats(0, 20), st.floats(0.1, 20), st.sampled_from([0.0, 1.0, 9.0])),
 )
 
 
@@ -167,7 +166,7 @@ def test_budgets(units, kind, can_overlap, seconds):
     sizes, hot = zip(*units, strict=True)
     resident_bytes = 0
     for budget in range(sum(sizes) + 2):
-        plan = plan_units(sizes, hot, kind, budget, can_overlap=can_overlap, **seconds)
+        plan = plan_units(sizes, hot, kind, budget, can_overlap=can_overlap, seconds=seconds)
         before, resident_bytes = resident_bytes, sum(sizes[index] for index in plan.resident)
         assert resident_bytes >= before  # a larger budget never keeps less
         assert len(set(plan.resident)) == len(plan.resident)
@@ -194,8 +193,9 @@ def prefix_on_demand(sizes, hot, budget):
 def test_a_sequence_is_never_slower_than_with_the_first_units_resident(units, data, seconds, compute_s, gap_s):
     sizes, hot = zip(*units, strict=True)
     budget = data.draw(st.integers(0, sum(sizes) - 1))
-    plan = plan_units(sizes, hot, "sequence", budget, can_overlap=True, **seconds)
-    work = Work.in_proportion(sizes, **(seconds or {"compute_s": compute_s, "copy_s": 10.0, "gap_s": gap_s}))
+    plan = plan_units(sizes, hot, "sequence", budget, can_overlap=True, seconds=seconds)
+    real = seconds or Seconds(compute_s, 10.0, gap_s)
+    work = Work.in_proportion(sizes, real.compute_s, real.copy_s, real.gap_s)
     ours = run_passes(work, plan.resident, plan.num_slots, is_early=plan.is_early).steady_s
     plain = run_passes(work, prefix_on_demand(sizes, hot, budget), 1, is_early=False).steady_s
     assert ours <= plain + 1e-9
@@ -212,7 +212,7 @@ def test_measured_plans_are_within_two_percent_of_the_best(compute_s, gap_s):
             for resident in itertools.combinations(range(6), room - num_slots)
         )
         for kind in ("oneshot", "sequence"):
-            plan = plan_alike(6, room, kind, compute_s=6 * compute_s, copy_s=6.0, gap_s=gap_s)
+            plan = plan_alike(6, room, kind, seconds=Seconds(6 * compute_s, 6.0, gap_s))
             ours = run_passes(work, plan.resident, plan.num_slots, is_early=plan.is_early).steady_s
             assert ours <= 1.02 * best
 
@@ -248,3 +248,5 @@ def test_yielding_order():  # S148
     assert yielding_order([whole_new, partly_new, whole_old, partly_old]) == [3, 1, 2, 0]
     assert yielding_order([Tenant(1, 1, 5.0), Tenant(1, 1, 5.0)]) == [0, 1]
     assert yielding_order([]) == []
+    kept_old, kept_partly = Tenant(10, 10, 0.5, True), Tenant(3, 10, 0.5, True)
+    assert yielding_order([kept_old, whole_new, kept_partly, partly_old]) == [3, 2, 1, 0]

@@ -82,9 +82,16 @@ class Driver:
         class Event:
             made = 0
 
-            def __init__(self):
-                self.name = ("ready", "free")[Event.made % 2]
-                Event.made += 1
+            def __init__(self, enable_timing=False):
+                self.name = "mark" if enable_timing else ("ready", "free")[Event.made % 2]
+                Event.made += not enable_timing
+                self.is_reached = False
+
+            def query(self):
+                return self.is_reached
+
+            def elapsed_time(self, later):
+                return 2500.0
 
             def record(self, stream):
                 driver.log.append(f"{self.name} recorded on {stream.name}")
@@ -143,6 +150,50 @@ def test_streams_order_copies_and_computation(driver):  # S125
     assert taken(driver) == ["free recorded on compute"]
     queue.issue(slot, torch.empty(5))
     assert taken(driver) == ["copy waits for free", "asynchronous copy of 5 on copy", "ready recorded on copy"]
+
+
+def test_measured_copies_have_marks_on_their_stream_and_nobody_waits(driver):
+    queue, slot = StreamQueue(CUDA), Slot(LoggedBuffer(driver))
+    queue.issue(slot, torch.empty(1))
+    queue.copies, queue_log = [], taken(driver)
+    assert not any("mark" in line for line in queue_log)
+    queue.issue(slot, torch.empty(7))
+    assert taken(driver) == [
+        "copy waits for free",
+        "mark recorded on copy",  # after the wait, which is no copying
+        "asynchronous copy of 7 on copy",
+        "ready recorded on copy",
+        "mark recorded on copy",
+    ]
+    [(began, ended, num_bytes)] = queue.copies
+    assert num_bytes == 7 * 4
+    assert queue.seconds(began, ended) is None
+    ended.is_reached = True
+    assert queue.seconds(began, ended) == 2.5
+    queue.mark()
+    assert taken(driver) == ["mark recorded on compute"]
+
+
+def test_a_synchronous_queue_has_the_clock_on_the_wall(monkeypatch):
+    times = iter([1.0, 1.5, 4.0])
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(times))
+    queue, slot = SyncQueue(), Slot(torch.zeros(10, dtype=torch.uint8))
+    queue.issue(slot, torch.ones(6, dtype=torch.uint8))
+    queue.copies = []
+    queue.issue(slot, torch.ones(6, dtype=torch.uint8))
+    assert queue.copies == [(1.0, 1.5, 6)]
+    assert queue.seconds(queue.copies[0][1], queue.mark()) == 2.5
+
+
+def test_a_slot_with_what_is_coming_is_not_free():
+    devices, device = zoo.simulated(1000)
+    ring, (first, second) = Ring(2, 10, device, devices), packs(2)
+    for pack in (first, second):
+        slot = ring.free_slot()
+        slot.pack = pack
+        ring.filled(slot)
+    assert ring.free_slot([first]) is ring.holding(second)
+    assert ring.free_slot([first, second]) is None
 
 
 def test_each_slot_has_events_of_its_own(driver):

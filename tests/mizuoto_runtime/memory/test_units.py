@@ -1,7 +1,9 @@
+from functools import partial
+
 import pytest
 import torch
 from mizuoto.mizuoto_runtime.errors import EngineError
-from mizuoto.mizuoto_runtime.memory.units import STREAMABLE, layout_of
+from mizuoto.mizuoto_runtime.memory.units import STREAMABLE, layout_of, nowhere
 from mizuoto.tests.mizuoto_runtime.memory import zoo
 from mizuoto.tests.mizuoto_runtime.memory.zoo import UNIT, WIDTH, ZOO, Chain, linear
 from torch import nn
@@ -113,17 +115,66 @@ def test_weights_are_pointed_at_for_all_owners():
     tied.point_at(value)
     assert module.layers[1].weight is module.embedding.weight is parameter  # identity is kept
     assert parameter.data_ptr() == value.data_ptr()
-    tied.point_at(value.to("meta"))
-    assert module.layers[1].weight is module.embedding.weight
-    assert module.embedding.weight.is_meta
-    assert isinstance(module.embedding.weight, nn.Parameter)
+    tied.point_at(nowhere(value.shape, value.dtype))
+    assert module.layers[1].weight is module.embedding.weight is parameter
+    assert isinstance(parameter, nn.Parameter)
 
 
-def test_meta_and_back_keeps_requires_grad():
-    module = zoo.built("chain").requires_grad_(False)
+@pytest.mark.parametrize("is_grad", [True, False])
+def test_away_and_back_keeps_requires_grad(is_grad):
+    module = zoo.built("chain").requires_grad_(is_grad)
     weight = layout_of(module).units[0].weights[0]
-    weight.point_at(weight.tensor.data.to("meta"))
-    assert module.layers[0].weight.is_meta
-    assert not module.layers[0].weight.requires_grad
-    weight.point_at(torch.zeros(WIDTH, WIDTH))
-    assert not module.layers[0].weight.requires_grad
+    for value in (nowhere(weight.tensor.shape, weight.tensor.dtype), torch.zeros(WIDTH, WIDTH)):
+        weight.point_at(value)
+        assert module.layers[0].weight.requires_grad == is_grad
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.complex64])
+def test_nowhere_is_nan_and_takes_no_memory(dtype):
+    tensor = nowhere(torch.Size((300, 2)), dtype)
+    assert (tensor.shape, tensor.dtype, tensor.untyped_storage().nbytes()) == ((300, 2), dtype, dtype.itemsize)
+    assert tensor.to(torch.complex64).isnan().all()
+    with torch.inference_mode():
+        assert not nowhere(torch.Size((1,)), dtype).is_inference()
+
+
+def test_nowhere_in_integers_is_no_index():
+    assert nowhere(torch.Size((3,)), torch.bool).all()
+    for dtype in (torch.int64, torch.int32, torch.int8, torch.uint8):
+        assert nowhere(torch.Size((3,)), dtype).tolist() == [torch.iinfo(dtype).max] * 3
+    with pytest.raises(IndexError):
+        torch.zeros(9)[nowhere(torch.Size((3,)), torch.int64)]
+
+
+def calls_of_units(module):
+    """Names of units that were running when another one began, over one forward."""
+    running, nested = [], []
+
+    def begin(name, *_):
+        nested.extend(running)
+        running.append(name)
+
+    def end(*_):
+        running.pop()
+
+    for unit in layout_of(module).units:
+        unit.module.register_forward_pre_hook(partial(begin, unit.name))
+        unit.module.register_forward_hook(end)
+    module(zoo.example())
+    return nested
+
+
+def test_no_unit_runs_inside_another(species):
+    assert calls_of_units(zoo.built(species)) == []
+
+
+def test_a_unit_named_inside_another_is_none():
+    class Twice(Chain):
+        def memory_units(self):
+            return ["layers.0", "layers.0.0", "layers.1"]
+
+    module = zoo.built(zoo.Species(lambda: Twice([nn.Sequential(linear(), linear()), linear()]), {}))
+    layout = layout_of(module)
+    assert [unit.name for unit in layout.units] == ["layers.0", "layers.1"]
+    assert names(layout.units[0].weights) == ["layers.0.1.weight"]  # what both claim stays in place
+    assert calls_of_units(module) == []
