@@ -11,11 +11,17 @@ from .build import TorchBuild
 from .finding import Section
 from .gpus import Gpu
 from .hardware import Hardware
+from .requirements import (
+    BLACKWELL,
+    BLACKWELL_TOOLKIT,
+    CUDA_BLACKWELL,
+    CUDA_NEWEST,
+    CUDA_OLDEST,
+    OLDEST_DRIVER,
+    TURING,
+    VARIANTS,
+)
 
-# CUDA's release notes: the oldest driver branch (Linux and Windows) that runs a build of that major version.
-_OLDEST_DRIVER = {13: 580, 12: 525}
-# CUDA 13 dropped what is older than Turing; Blackwell needs 12.8.
-_OLDEST_CUDA_13, _BLACKWELL, _CUDA_BLACKWELL = 7.5, 10.0, (12, 8)
 _VENDOR_KINDS = {"nvidia": "cuda", "amd": "rocm", "intel": "xpu", "apple": "mps"}
 _KIND_NAMES = {"cuda": "CUDA", "rocm": "ROCm", "xpu": "XPU", "mps": "MPS", "cpu": "the CPU only"}
 _VENDOR_NAMES = {"nvidia": "an NVIDIA card", "amd": "an AMD card", "intel": "Intel graphics"}
@@ -25,13 +31,13 @@ def variant(gpus: Sequence[Gpu]) -> str:
     """The variant of torch for `gpus` as the selector on pytorch.org names it; "CPU" without a GPU."""
     vendor = gpus[0].vendor if gpus else ""
     if vendor != "nvidia":
-        return {"amd": "ROCm 7", "intel": "XPU", "apple": "Default"}.get(vendor, "CPU")
+        return VARIANTS.get(vendor, "CPU")
     drivers = [_major(gpu.driver) for gpu in gpus if gpu.driver]
     capabilities = [gpu.capability for gpu in gpus if gpu.capability is not None]
-    new_driver = not drivers or min(drivers) >= _OLDEST_DRIVER[13]
-    if new_driver and (not capabilities or min(capabilities) >= _OLDEST_CUDA_13):
-        return "CUDA 13.0"
-    return "CUDA 12.8" if capabilities and max(capabilities) >= _BLACKWELL else "CUDA 12.6"
+    new_driver = not drivers or min(drivers) >= OLDEST_DRIVER[13]
+    if new_driver and (not capabilities or min(capabilities) >= TURING):
+        return CUDA_NEWEST
+    return CUDA_BLACKWELL if capabilities and max(capabilities) >= BLACKWELL else CUDA_OLDEST
 
 
 def install_command(gpus: Sequence[Gpu], build: TorchBuild | None) -> str:
@@ -150,7 +156,7 @@ def _cuda_fits(section: Section, build: TorchBuild, gpus: Sequence[Gpu], command
     cuda = tuple(int(part) for part in build.toolkit.split(".")[:2] if part)
     fits = True
     for gpu in gpus:
-        oldest = _OLDEST_DRIVER.get(cuda[0] if cuda else 0, 0)
+        oldest = OLDEST_DRIVER.get(cuda[0] if cuda else 0, 0)
         if gpu.driver and _major(gpu.driver) < oldest:
             why = f"Its driver is {gpu.driver}; a torch for CUDA {build.toolkit} needs {oldest} or newer."
             section.add("error", f"torch cannot use {gpu.name}.", why, f"Update the driver, or: {command}")
@@ -158,9 +164,9 @@ def _cuda_fits(section: Section, build: TorchBuild, gpus: Sequence[Gpu], command
         capability = gpu.capability
         if capability is None:
             continue
-        if cuda >= (13,) and capability < _OLDEST_CUDA_13:
+        if cuda >= (13,) and capability < TURING:
             why = f"CUDA 13 no longer knows cards of compute capability {gpu.architecture}."
-        elif cuda < _CUDA_BLACKWELL and capability >= _BLACKWELL:
+        elif cuda < BLACKWELL_TOOLKIT and capability >= BLACKWELL:
             why = f"Cards of compute capability {gpu.architecture} need a torch for CUDA 12.8 or newer."
         else:
             continue

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..ram import ram_bytes
 from . import build as torch_build
-from . import gpus, memory, probe
+from . import gpus, probe
 from .build import TorchBuild
 from .child import devices
 from .gpus import Gpu
@@ -62,7 +63,7 @@ def find_hardware(build: TorchBuild | None, environment: Mapping[str, str] | Non
                 return Hardware(tuple(gpus.renumber(left)), tool, hidden, cards, failures)
     if torch_build.is_apple_silicon(platform.system(), platform.machine()):
         return Hardware(
-            (Gpu("mps", "apple", "Apple GPU", memory.ram_bytes()[0] or 0),), "platform", cards=cards, failures=failures
+            (Gpu("mps", "apple", "Apple GPU", ram_bytes()[0] or 0),), "platform", cards=cards, failures=failures
         )
     if build is not None and build.kind != "cpu":
         asked = ask_torch(build, environment)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 
 from ..errors import MizuotoError
+from ..memory.policy import Machine, VramPolicy
+from ..ram import ram_bytes
+from ..residency import Limits
 from ..settings import Settings
 from .finding import Section
 
@@ -54,7 +56,7 @@ def settings_section(environment: Mapping[str, str]) -> tuple[Section, Settings]
 def memory_section(
     settings: Settings, host_mode: str | None, host_facts: Mapping[str, object], shares_memory: bool = False
 ) -> Section:
-    """The policy that the next load will follow; the settings alone where torch, which policies are for, is missing.
+    """The policy that the next load will follow.
 
     Args:
         settings: What the user has set.
@@ -64,35 +66,15 @@ def memory_section(
     """
     total, free = ram_bytes()
     section = Section()
-    try:
-        from ..memory.policy import Machine, VramPolicy
-    except ImportError:
-        mode = settings.vram_mode
-        section.facts["mode"] = mode
-        section.add("info", "How weights would be placed cannot be told without torch.")
-    else:
-        policy = VramPolicy.of(settings, host_mode or "auto", Machine(shares_memory, free or 0, total or 0))
-        mode = policy.mode
-        section.facts |= asdict(policy)
+    policy = VramPolicy.of(settings, host_mode or "auto", Machine(shares_memory, free or 0, total or 0))
+    section.facts |= asdict(policy)
     where = "MIZUOTO_VRAM_MODE" if settings.vram_mode != "host" else "ComfyUI" if host_mode else "default"
     section.facts |= {"mode_from": where, "ram_bytes": total, "ram_free_bytes": free, **host_facts}
+    limits = Limits.of(settings, host_mode is not None)
+    section.facts |= {"max_resident_models": limits.max_models, "unload_after_minutes": limits.idle_s / 60}
     section.facts |= {"oom_retries": settings.oom_retries, "oom_fallback": settings.oom_fallback}
-    _explain(section, mode, settings)
+    _explain(section, policy.mode, settings)
     return section
-
-
-def ram_bytes() -> tuple[int | None, int | None]:
-    """The machine's RAM and what of it is free; None where the system does not tell."""
-    try:
-        import psutil  # ComfyUI brings it
-    except ImportError:
-        try:
-            page = os.sysconf("SC_PAGE_SIZE")
-            return os.sysconf("SC_PHYS_PAGES") * page, os.sysconf("SC_AVPHYS_PAGES") * page
-        except (AttributeError, OSError, ValueError):
-            return None, None
-    memory = psutil.virtual_memory()
-    return int(memory.total), int(memory.available)
 
 
 def _explain(section: Section, mode: str, settings: Settings) -> None:

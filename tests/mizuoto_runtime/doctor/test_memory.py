@@ -1,7 +1,7 @@
 from dataclasses import fields
 
 import pytest
-from mizuoto.mizuoto_runtime.doctor.memory import memory_section, ram_bytes, settings_section
+from mizuoto.mizuoto_runtime.doctor.memory import memory_section, settings_section
 from mizuoto.mizuoto_runtime.settings import Settings
 
 MB = 1 << 20
@@ -52,14 +52,10 @@ def test_the_policy_in_force(mode, host, shared, result, source):
     assert (facts["mode"], facts["mode_from"]) == (result, source)
     assert (facts["reserve_bytes"], facts["limit_bytes"], facts["oom_retries"]) == (700 * MB, 0, 2)
     assert facts["host_copy_streams"] == 2 and facts["oom_fallback"] is False
+    assert (facts["max_resident_models"] == 0) == (host is not None)
     assert {"keeps_host_copies", "ram_reserve_bytes", "max_pinned_bytes", "num_transfers"} <= facts.keys()
 
 
 def test_what_is_unusual_is_explained():
     section = memory_section(Settings(vram_mode="none", oom_retries=0, oom_fallback=True), None, {})
     assert [finding.level for finding in section.findings] == ["info"] * 3
-
-
-def test_ram():
-    total, free = ram_bytes()
-    assert total > free > 0
