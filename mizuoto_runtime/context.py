@@ -6,18 +6,20 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import torch
 
 from .device import DeviceService
 from .errors import Cancelled, InvalidRequest, OperationTimeout
-from .memory.calibrate import Calibration, phase_bytes
+from .memory.calibrate import Calibration
 from .memory.handle import ModelHandle
 from .memory.host import MemoryHost
+from .memory.policy import WHOLE_MODES, policy_for
 from .memory.retry import run_exact
+from .phase import Phase
 from .report import RunReport
 from .settings import Settings
 
@@ -113,29 +115,15 @@ class RequestContext:
         if self._deadline is not None and time.monotonic() >= self._deadline:
             raise OperationTimeout("The request took longer than its time limit; raise the limit or shorten the text.")
 
-    @contextmanager
-    def use(self, phase: str, handles: Sequence[ModelHandle], working_bytes: int = 0) -> Iterator[None]:
+    def use(
+        self, phase: str, handles: Sequence[ModelHandle], working_bytes: int = 0
+    ) -> AbstractContextManager[None, None]:
         """A phase in which `handles` are ready on their devices and cannot be evicted (S101).
 
         For blocks that yield audio or consume generators; they are not retried, so `working_bytes` must be an upper
         bound. Inference mode is the caller's to set: around a `yield` it would reach whoever takes what is yielded.
         """
-        self.check_cancel()
-        key = f"{handles[0].name}/{phase}" if handles else phase
-        with self.report.timed("place"):
-            self.memory.place(handles, round(working_bytes * self.calibration.factor(key)))
-        with ExitStack() as stack:
-            for handle in handles:  # held only now: while it is placed, its own host may shrink it
-                stack.enter_context(handle.held(self.check_cancel))
-            streamed = [handle.streamed_bytes for handle in handles]
-            allocated = self._watched(handles)
-            try:
-                with self.report.timed(phase):
-                    yield
-                self._learn(key, working_bytes, allocated)
-            finally:
-                for handle, streamed_before in zip(handles, streamed, strict=True):
-                    self._note_memory(handle, streamed_before)
+        return Phase(self, phase, handles, working_bytes)
 
     def run(
         self,
@@ -188,30 +176,6 @@ class RequestContext:
                 return result  # type: ignore[return-value]
         raise self._out_of_memory(phase, handles, working_bytes, failure)
 
-    def _watched(self, handles: Sequence[ModelHandle]) -> dict[torch.device, int]:
-        """What is allocated on the devices of a phase that begins; their peaks are counted anew."""
-        watched = {handle.load_device for handle in handles if handle.is_managed}
-        for device in watched:
-            self.devices.reset_peak(device)
-        return {device: self.devices.allocated_bytes(device) for device in watched}
-
-    def _learn(self, key: str, working_bytes: int, allocated: dict[torch.device, int]) -> None:
-        """Learn what a phase that succeeded really took, where the device counts it (S165)."""
-        for device, before in allocated.items():
-            stayed = self.devices.allocated_bytes(device) - before
-            took = phase_bytes(self.devices.peak_bytes(device), before, 0, stayed)
-            self.calibration.observe(key, working_bytes, took)
-
-    def _note_memory(self, handle: ModelHandle, streamed_before: int) -> None:
-        streamed = handle.streamed_bytes - streamed_before
-        self.report.note_memory(handle.name, handle.size_bytes, handle.loaded_bytes, streamed)
-        if handle.partial is not None:
-            self.report.memory[handle.name]["partial"] = handle.partial.as_data()
-            self.report.warn(
-                "partly_loaded",
-                f"{handle.name} did not fit and streamed from RAM ({handle.partial.reason}); slower, same result.",
-            )
-
     def _restorer(self, generators: Sequence[torch.Generator]) -> Callable[[], None]:
         """A function that puts every generator of the request back to where it is now (S156)."""
         known = dict(self._generators)
@@ -235,11 +199,13 @@ class RequestContext:
         free, total = self.devices.memory(device)
         free += sum(handle.loaded_bytes for handle in there if handle.is_managed)
         least = sum(handle.minimum_bytes for handle in there)
+        mode = policy_for(self.settings, self.memory.vram_mode(), self.devices, device).mode
+        whole = f' Mode "{mode}" places models whole; in mode "auto" (MIZUOTO_VRAM_MODE) they stream what does not fit.'
         message = (
             f'"{", ".join(handle.name for handle in handles)}" needs {(least + working_bytes) / GB:.2f} GB on {device} '
             f"({least / GB:.2f} weights + {working_bytes / GB:.2f} working memory) and can have "
             f"{free / GB:.2f} of {total / GB:.2f} GB. Close other programs that use this device, shorten the text, "
-            "or set the loader's device to cpu."
+            f"or set the loader's device to cpu.{whole if mode in WHOLE_MODES else ''}"
         )
         detail = {
             "reason": "out_of_memory",

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from .errors import ComputeUnavailable, InvalidRequest
+from .ram import ram_bytes
 from .simulate import SimulatedDevice
 
 CPU = torch.device("cpu")
@@ -106,7 +107,22 @@ class DeviceService:
         if device.type == "mps":
             total = torch.mps.recommended_max_memory()
             return max(0, total - torch.mps.current_allocated_memory()), total
-        return _host_memory()
+        return self.host_memory()
+
+    @staticmethod
+    def host_memory() -> tuple[int, int]:
+        """(free, total) bytes of host memory; 0 for what the system does not tell."""
+        total, free = ram_bytes()
+        return free or 0, total or 0
+
+    def shares_memory(self, device: torch.device) -> bool:
+        """Whether its memory is host memory: MPS, and XPUs in the processor; never a simulated device."""
+        if device in self.simulated:
+            return False
+        if device.type == "xpu" and torch.xpu.is_available():
+            # Older versions of torch do not say; taken for a card, it works all the same.
+            return bool(getattr(torch.xpu.get_device_properties(device), "is_integrated_gpu", False))
+        return device.type == "mps"
 
     def held_bytes(self, device: torch.device) -> int:
         """What this process's tensors occupy there, other programs and torch's unused cache not counted."""
@@ -118,21 +134,24 @@ class DeviceService:
 
     def allocated_bytes(self, device: torch.device) -> int:
         """Bytes in live tensors on `device`; 0 where nobody counts them."""
-        if device in self.simulated:
-            return self.simulated[device].used_bytes
+        simulated = self.simulated.get(device)
+        if simulated:
+            return simulated.used_bytes
         return getattr(torch, device.type).memory_allocated(device) if device.type in ("cuda", "xpu") else 0
 
     def reset_peak(self, device: torch.device) -> None:
         """Start measuring the peak of `allocated_bytes` anew."""
-        if device in self.simulated:
-            self.simulated[device].peak_bytes = self.simulated[device].used_bytes
+        simulated = self.simulated.get(device)
+        if simulated:
+            simulated.peak_bytes = simulated.used_bytes
         elif device.type in ("cuda", "xpu"):
             getattr(torch, device.type).reset_peak_memory_stats(device)
 
     def peak_bytes(self, device: torch.device) -> int:
         """The most `allocated_bytes` since `reset_peak`; 0 where nobody counts them."""
-        if device in self.simulated:
-            return self.simulated[device].peak_bytes
+        simulated = self.simulated.get(device)
+        if simulated:
+            return simulated.peak_bytes
         return getattr(torch, device.type).max_memory_allocated(device) if device.type in ("cuda", "xpu") else 0
 
     def empty_cache(self, device: torch.device) -> None:
@@ -143,7 +162,7 @@ class DeviceService:
     def synchronize(self, device: torch.device) -> None:
         """Wait until the device has done everything queued so far."""
         if device not in self.simulated and device.type != "cpu":
-            getattr(torch, device.type).synchronize()
+            getattr(torch, device.type).synchronize(*(() if device.type == "mps" else (device,)))  # there is one MPS
 
     def supports(self, device: torch.device, dtype: torch.dtype) -> bool:
         """Whether models compute correctly in `dtype` there (S012)."""
@@ -192,12 +211,3 @@ class DeviceService:
         if real.type == "mps" or (real.type == "xpu" and not torch.xpu.get_device_properties(real).has_fp64):
             return CPU
         return real
-
-
-def _host_memory() -> tuple[int, int]:
-    try:
-        import psutil  # ComfyUI brings it; without it the figure is only for show
-    except ImportError:
-        return 0, 0
-    memory = psutil.virtual_memory()
-    return int(memory.available), int(memory.total)

@@ -42,7 +42,11 @@ class RunReport:
         try:
             yield
         finally:
-            self.timings_ms[phase] = self.timings_ms.get(phase, 0.0) + (time.perf_counter() - start) * 1e3
+            self.add_time(phase, time.perf_counter() - start)
+
+    def add_time(self, phase: str, seconds: float) -> None:
+        """Add wall time to `timings_ms[phase]`."""
+        self.timings_ms[phase] = self.timings_ms.get(phase, 0.0) + seconds * 1e3
 
     def warn(self, code: str, text: str) -> None:
         """Note something the user should see once; repeats of the same code and text are dropped."""
@@ -60,8 +64,13 @@ class RunReport:
 
     def note_memory(self, name: str, size_bytes: int, loaded_bytes: int, streamed_bytes: int) -> None:
         """Record where a component's weights were when its phase ran, and add up what streamed."""
-        streamed_mb = self.memory.get(name, {}).get("streamed_mb", 0.0) + streamed_bytes / MB
+        streamed_mb = (self.streamed_bytes(name) + streamed_bytes) / MB
         self.memory[name] = {"size_mb": size_bytes / MB, "loaded_mb": loaded_bytes / MB, "streamed_mb": streamed_mb}
+
+    def streamed_bytes(self, name: str) -> int:
+        """What has been noted as streamed for a component so far."""
+        noted = self.memory.get(name)
+        return round(noted["streamed_mb"] * MB) if noted else 0
 
     def to_json(self) -> str:
         """JSON, one line a field, with the real-time factor added where there is audio."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,9 +19,10 @@ from .memory.calibrate import Calibration
 from .memory.handle import ModelHandle
 from .memory.host import MemoryHost
 from .memory.manager import MemoryManager
-from .memory.pinning import CudaPins, PinBackend, Pinner, can_pin_in_place
+from .memory.pinning import CudaPins, PinBackend, Pinner, can_pin_in_place, pinned_memory
 from .memory.plan import Kind
-from .memory.policy import VramPolicy, policy_for
+from .memory.policy import MB, VramPolicy, default_ram_reserve, policy_for
+from .residency import IdleTimer, Limits, relieve, surplus
 from .settings import Settings
 
 
@@ -40,10 +42,21 @@ class Model:
     so a workflow that holds on to the model keeps working.
     """
 
-    def __init__(self, name: str, load: Callable[[], HasHandles]) -> None:
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], HasHandles],
+        before_load: Callable[[Model], object] = lambda model: None,
+        after_load: Callable[[Model], object] = lambda model: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.name = name
         self.lock = threading.RLock()  # one request at a time (S194)
         self._load = load
+        self._before_load = before_load
+        self._after_load = after_load
+        self._clock = clock
+        self._loaded_at = 0.0
         self._engine: HasHandles | None = None
 
     @property
@@ -51,9 +64,26 @@ class Model:
         """The loaded engine, loaded outside inference mode (S061); raises what its loader raises."""
         with self.lock:
             if self._engine is None:
+                self._before_load(self)
                 with torch.inference_mode(False):
                     self._engine = self._load()
+                self._loaded_at = self._clock()
+                self._after_load(self)
             return self._engine
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it has its weights anywhere."""
+        return self._engine is not None
+
+    @property
+    def last_used(self) -> float:
+        """When it was loaded or a phase last used it, on the clock of `time.monotonic`."""
+        return max([self._loaded_at, *(handle.last_used for handle in self.handles)])
+
+    def get_ram_usage(self) -> int:
+        """Bytes of weights in host memory; ComfyUI's cache asks its entries when RAM is short (K8)."""
+        return sum(handle.host_bytes for handle in self.handles)
 
     @property
     def handles(self) -> tuple[ModelHandle, ...]:
@@ -97,6 +127,9 @@ class Runtime:
         memory: Default: the stand-alone manager.
         pins: Who pins host memory; default: the driver, on NVIDIA.
         calibration_path: Where corrected estimates are kept; default: in this process only.
+        has_host: Whether a program like ComfyUI looks after models, goes on between requests, and lets go of what it
+            does not need.
+        clock: For what is unused for long.
     """
 
     def __init__(
@@ -106,6 +139,8 @@ class Runtime:
         memory: MemoryHost | None = None,
         pins: PinBackend | None = None,
         calibration_path: Path | None = None,
+        has_host: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings or Settings.from_environment()
         self.devices = devices or DeviceService()
@@ -114,8 +149,12 @@ class Runtime:
         if pins is None and can_pin_in_place():
             pins = CudaPins()
         budget = policy_for(self.settings, self.memory.vram_mode(), self.devices, CPU).max_pinned_bytes
-        self.pinner = Pinner(budget, pins)
+        self.pinner = Pinner(budget, pins, pinned_memory if torch.cuda.is_available() else None)
         self._models: WeakValueDictionary[Hashable, Model] = WeakValueDictionary()
+        self._clock = clock
+        self._limits = Limits.of(self.settings, has_host)
+        # Without a host the process is a command: it ends soon, and unloads between its requests only (S195).
+        self._timer = IdleTimer(self.tidy) if has_host and self._limits.idle_s else None
 
     def context(self, seed: int = 0, **hooks: Any) -> RequestContext:
         """A new request; `hooks` are `RequestContext`'s on_progress, on_check and timeout_s."""
@@ -139,7 +178,7 @@ class Runtime:
         """The model of `key` if somebody still holds it, else a new one; it is only referenced weakly here."""
         model = self._models.get(key)
         if model is None:
-            model = self._models[key] = Model(name, load)
+            model = self._models[key] = Model(name, load, self._make_way, self._mark, self._clock)
         return model
 
     def models(self) -> list[Model]:
@@ -148,13 +187,60 @@ class Runtime:
 
     def release(self, name: str | None = None) -> int:
         """Drop the weights of all idle models, or of those called `name`; returns the bytes freed."""
-        freed = 0
-        for model in self.models():
-            if name in (None, model.name):
-                with model.idle() as is_idle:
-                    if is_idle:
-                        freed += sum(self.memory.release(handle) for handle in model.handles) + model.drop()
+        return sum(self._unload(model) for model in self.models() if name in (None, model.name))
+
+    def tidy(self, keep: Model | None = None) -> int:
+        """Unload models that are too many or unused for too long, and others when host memory is short.
+
+        Called when a request begins and ends and before a model loads; cheap when there is nothing to do.
+
+        Args:
+            keep: The model that is about to be used.
+
+        Returns:
+            The bytes freed.
+        """
+        return self._tidy(keep, incoming=0)
+
+    def _make_way(self, model: Model) -> None:
+        self._tidy(model, incoming=1)
+
+    def _mark(self, model: Model) -> None:
+        for handle in model.handles:
+            handle.is_kept = model.name in self._limits.pinned
+
+    def _tidy(self, keep: Model | None, incoming: int) -> int:
+        others = [model for model in self.models() if model.is_loaded and model is not keep]
+        incoming += int(keep is not None and keep.is_loaded)
+        freed = sum(self._unload(model) for model in surplus(others, self._limits, self._clock(), incoming))
+        if others and self._is_ram_short():  # asking the system costs more than the rest
+            idle = [model for model in others if model.is_loaded and not model.is_busy]
+            copies = self.settings.host_copies != "on"
+            freed += relieve(idle, self._limits, self._is_ram_short, self._unload, copies)
+        self._arm()
         return freed
+
+    def _unload(self, model: Model) -> int:
+        with model.idle() as is_idle:
+            if not is_idle:
+                return 0
+            return sum(self.memory.release(handle) for handle in model.handles) + model.drop()
+
+    def _is_ram_short(self) -> bool:
+        free, total = self.devices.host_memory()
+        reserve = self.settings.ram_reserve_mb * MB
+        if reserve < 0:
+            reserve = self.memory.kept_ram_bytes(default_ram_reserve(total))
+        return 0 < free < reserve  # 0: the system does not tell
+
+    def _arm(self) -> None:
+        if self._timer is None:
+            return
+        last = [model.last_used for model in self.models() if model.is_loaded and model.name not in self._limits.pinned]
+        if last:
+            self._timer.arm(min(last) + self._limits.idle_s - self._clock())
+        else:
+            self._timer.stop()
 
     def describe(self) -> dict[str, Any]:
         """What is loaded, as JSON-ready data (S169)."""

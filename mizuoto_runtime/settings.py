@@ -18,8 +18,11 @@ _RANGES: dict[str, tuple[int, int]] = {
     "ram_reserve_mb": (0, 1 << 24),
     "max_pinned_mb": (0, 1 << 24),
     "async_offload": (0, 8),
+    "max_resident_models": (0, 1000),
+    "unload_after_minutes": (0, 10080),
 }
-_AUTOMATIC = ("vram_reserve_mb", "ram_reserve_mb", "max_pinned_mb")  # -1 leaves the number to the policy
+# -1 leaves the number to the policy, or to the host.
+_AUTOMATIC = ("vram_reserve_mb", "ram_reserve_mb", "max_pinned_mb", "max_resident_models", "unload_after_minutes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,9 @@ class Settings:
         ram_reserve_mb: Host memory left alone; -1 is a tenth of it, at least 2 GB.
         max_pinned_mb: Host memory that may be pinned for fast copies; -1 is what ComfyUI would pin, 0 pins nothing.
         async_offload: Copies of streamed weights under way beside the computation, 0 to 8; 0 copies on the spot.
+        max_resident_models: Models that may be loaded at once; 0 is no limit, -1 leaves it to ComfyUI (without it: 3).
+        unload_after_minutes: A model unused for so long is unloaded; 0 is never, -1 leaves it to ComfyUI (without: 30).
+        pinned_models: Names of models that are never unloaded to save memory, separated by commas.
     """
 
     vram_mode: str = "host"
@@ -47,6 +53,9 @@ class Settings:
     ram_reserve_mb: int = -1
     max_pinned_mb: int = -1
     async_offload: int = 2
+    max_resident_models: int = -1
+    unload_after_minutes: int = -1
+    pinned_models: str = ""
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():

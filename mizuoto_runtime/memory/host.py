@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any, Protocol
 
 import torch
@@ -30,6 +31,20 @@ class MemoryHost(Protocol):
         """
         ...
 
+    def enter(
+        self, handles: Sequence[ModelHandle], working_bytes: int, check: Callable[[], None]
+    ) -> Callable[[], object]:
+        """Place the handles and hold them, so that nobody takes their memory in between; what is returned ends that.
+
+        May wait for the phases of other requests (S112). `check` raises to cancel: while waiting, and before every
+        copy as long as the handles are held.
+        """
+        ...
+
+    def kept_ram_bytes(self, wanted_bytes: int) -> int:
+        """How much host memory models should leave free, where the user has no say and `wanted_bytes` is usual."""
+        ...
+
     def make_room(self, device: torch.device, keep: Sequence[ModelHandle]) -> None:
         """After a failed allocation: everything idle except `keep` leaves `device`, and torch's cache is emptied."""
         ...
@@ -41,3 +56,13 @@ class MemoryHost(Protocol):
     def out_of_memory(self, message: str, detail: dict[str, Any]) -> OutOfDeviceMemory:
         """The error that ends a request whose retries did not help, in a form that the host acts on."""
         ...
+
+
+def hold(handles: Sequence[ModelHandle], check: Callable[[], None]) -> Callable[[], object]:
+    """Make all handles busy; what is returned ends that."""
+    if len(handles) == 1:  # nearly always, and a stack would cost a tenth of entering a phase
+        return handles[0].hold(check)
+    with ExitStack() as stack:
+        for handle in handles:
+            stack.callback(handle.hold(check))
+        return stack.pop_all().close

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
 
@@ -13,8 +13,10 @@ from ..device import DeviceService
 from ..errors import OutOfDeviceMemory
 from ..settings import Settings
 from .handle import ALL, ModelHandle
+from .host import hold
 from .plan import Share, Tenant, split_budget, yielding_order
-from .policy import Machine, VramPolicy, shares_memory
+from .policy import Machine, VramPolicy
+from .waiting import Turns
 
 log = logging.getLogger("mizuoto.memory")
 
@@ -22,55 +24,106 @@ log = logging.getLogger("mizuoto.memory")
 class MemoryManager:
     """Hands out device memory among its handles, `load_models_gpu` and `free_memory` in one object (S023).
 
-    Implements `MemoryHost`.
+    Implements `MemoryHost`; may be used by several threads.
+
+    Args:
+        devices: Whose memory.
+        settings: How it is used.
+        turns: How requests of several threads wait for each other.
     """
 
-    def __init__(self, devices: DeviceService, settings: Settings) -> None:
+    def __init__(self, devices: DeviceService, settings: Settings, turns: Turns | None = None) -> None:
         self._devices = devices
         self._settings = settings
+        self._turns = turns or Turns()
         self._handles: WeakSet[ModelHandle] = WeakSet()
         self._warned: WeakSet[ModelHandle] = WeakSet()
+        self._policies: dict[torch.device, VramPolicy] = {}
 
     def vram_mode(self) -> str:
         """Always "auto": there is no host whose state could be followed."""
         return "auto"
 
+    def kept_ram_bytes(self, wanted_bytes: int) -> int:
+        """All of them: nobody else frees host memory here."""
+        return wanted_bytes
+
     def register(self, handle: ModelHandle) -> None:
         """Make a new handle known (weakly)."""
-        self._handles.add(handle)
+        with self._turns.lock:
+            self._handles.add(handle)
 
     def place(self, handles: Sequence[ModelHandle], working_bytes: int) -> None:
         """See `MemoryHost.place`."""
-        by_device: dict[torch.device, list[ModelHandle]] = {}
-        for handle in handles:
-            if handle.is_managed:
-                by_device.setdefault(handle.load_device, []).append(handle)
-        for device, group in by_device.items():
-            self._place_on(device, group, working_bytes)
+        with self._turns.lock:
+            for device, group in _by_device(handles).items():
+                self._place_on(device, group, working_bytes)
+
+    def enter(
+        self, handles: Sequence[ModelHandle], working_bytes: int, check: Callable[[], None]
+    ) -> Callable[[], object]:
+        """See `MemoryHost.enter`."""
+
+        def begin() -> Callable[[], object]:
+            self.place(handles, working_bytes)
+            return hold(handles, check)
+
+        let_go, left = self._turns.enter(lambda: self._is_blocked(handles, working_bytes), check, begin)
+
+        def leave() -> None:
+            try:
+                let_go()
+            finally:
+                left()
+
+        return leave
 
     def make_room(self, device: torch.device, keep: Sequence[ModelHandle]) -> None:
         """See `MemoryHost.make_room`."""
-        for handle in self._idle(device, keep):
-            handle.release()
-        self._devices.empty_cache(device)
+        with self._turns.lock:
+            for handle in self._idle(device, keep):
+                handle.release()
+            self._devices.empty_cache(device)
+        self._turns.freed()
 
     def release(self, handle: ModelHandle) -> int:
         """See `MemoryHost.release`."""
-        if handle.is_busy:
-            return 0
-        freed = handle.release()
-        if freed:
-            self._devices.empty_cache(handle.load_device)
+        with self._turns.lock:
+            if handle.is_busy:
+                return 0
+            freed = handle.release()
+            if freed:
+                self._devices.empty_cache(handle.load_device)
+        self._turns.freed()
         return freed
 
     def out_of_memory(self, message: str, detail: dict[str, Any]) -> OutOfDeviceMemory:
         """The plain error: nobody else acts on it here."""
         return OutOfDeviceMemory(message, detail)
 
+    def _is_blocked(self, handles: Sequence[ModelHandle], working_bytes: int) -> bool:
+        """Whether, on some device, the least that runs does not fit beside what busy handles hold there."""
+        for device, group in _by_device(handles).items():
+            others = [each for each in self._handles if each.load_device == device and each not in group]
+            if not any(each.is_busy and each.loaded_bytes for each in others):
+                continue
+            policy = self._policy(device)
+            least = sum(handle.minimum_bytes for handle in group) + working_bytes + policy.reserve_bytes
+            can_leave = sum(each.loaded_bytes for each in (*others, *group) if not each.is_busy)
+            if least > self._free_bytes(device, policy) + can_leave:
+                return True
+        return False
+
+    def _policy(self, device: torch.device) -> VramPolicy:
+        policy = self._policies.get(device)
+        if policy is None:
+            # Host memory has no say in placing; asking the system for it would cost more than everything else here.
+            machine = Machine(self._devices.shares_memory(device))
+            policy = self._policies[device] = VramPolicy.of(self._settings, self.vram_mode(), machine)
+        return policy
+
     def _place_on(self, device: torch.device, group: list[ModelHandle], working_bytes: int) -> None:
-        # Host memory has no say in placing; asking the system for it would cost more than everything else here.
-        machine = Machine(shares_memory(self._devices.compute_device(device)))
-        policy = VramPolicy.of(self._settings, self.vram_mode(), machine)
+        policy = self._policy(device)
         missing = sum(handle.size_bytes - handle.loaded_bytes for handle in group)
         if not missing and self._free_bytes(device, policy) >= working_bytes + policy.reserve_bytes:
             return
@@ -119,5 +172,13 @@ class MemoryManager:
             for handle in self._handles
             if handle.load_device == device and handle.loaded_bytes and not handle.is_busy and handle not in keep
         ]
-        tenants = [Tenant(handle.loaded_bytes, handle.size_bytes, handle.last_used) for handle in idle]
+        tenants = [Tenant(handle.loaded_bytes, handle.size_bytes, handle.last_used, handle.is_kept) for handle in idle]
         return [idle[index] for index in yielding_order(tenants)]
+
+
+def _by_device(handles: Sequence[ModelHandle]) -> dict[torch.device, list[ModelHandle]]:
+    groups: dict[torch.device, list[ModelHandle]] = {}
+    for handle in handles:
+        if handle.is_managed:
+            groups.setdefault(handle.load_device, []).append(handle)
+    return groups

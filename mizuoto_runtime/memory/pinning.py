@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import mmap
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 from weakref import finalize
@@ -41,6 +42,15 @@ class HostBuffer:
     def pointer(self) -> int:
         """Address of the first byte."""
         return self.tensor.data_ptr()
+
+
+class PinnedCopy(HostBuffer):
+    """A buffer in memory that was pinned when it was allocated, with the bytes of another (S135)."""
+
+    def __init__(self, source: HostBuffer, allocate: Callable[[int], torch.Tensor]) -> None:
+        self.num_bytes = source.num_bytes
+        with torch.inference_mode(False):
+            self.tensor = allocate(source.num_bytes).copy_(source.tensor)
 
 
 class PinBackend(Protocol):
@@ -92,6 +102,11 @@ class CudaPins:
         torch.cuda.synchronize(device)
 
 
+def pinned_memory(num_bytes: int) -> torch.Tensor:
+    """[num_bytes] uint8, uninitialised, from torch's allocator of pinned memory: CUDA and ROCm."""
+    return torch.empty(num_bytes, dtype=torch.uint8, pin_memory=True)
+
+
 def can_pin_in_place() -> bool:
     """Whether this process runs on NVIDIA; on ROCm and all others nothing is pinned in place (S135)."""
     return torch.version.cuda is not None and torch.cuda.is_available()
@@ -100,23 +115,30 @@ def can_pin_in_place() -> bool:
 @dataclass(frozen=True, slots=True)
 class _Pin:
     num_bytes: int
-    finalizer: finalize[[int, int, torch.device], Any]
+    finalizer: finalize[..., Any]
 
 
 class Pinner:
-    """Pins host buffers in place, each once, all within one budget.
+    """Pins host buffers, each once, all within one budget: in place, or what streams as a copy.
 
     A pin ends by itself when the last view of its buffer dies: the device is waited for and the memory unregistered
     before it is freed (S134). Whatever cannot be pinned stays pageable, which is slower and otherwise the same.
 
     Args:
         budget_bytes: For all pins of this object together.
-        backend: Default: none, and nothing is ever pinned.
+        backend: Pins in place; default: none.
+        allocate: Pinned memory of so many bytes, for copies of what cannot be pinned in place; default: none.
     """
 
-    def __init__(self, budget_bytes: float, backend: PinBackend | None = None) -> None:
-        self.budget_bytes = budget_bytes if backend else 0
+    def __init__(
+        self,
+        budget_bytes: float,
+        backend: PinBackend | None = None,
+        allocate: Callable[[int], torch.Tensor] | None = None,
+    ) -> None:
+        self.budget_bytes = budget_bytes if backend or allocate else 0
         self._backend = backend
+        self._allocate = allocate
         self._pins: dict[int, _Pin] = {}  # by pointer, which is unique as long as the memory exists
         # Guards only the way in. Finalizers run at any moment in any thread, in here too, and must not wait: they
         # do nothing but single dictionary operations.
@@ -131,9 +153,8 @@ class Pinner:
     @property
     def room_bytes(self) -> float:
         """Bytes that can still be pinned; never negative."""
-        if self._backend is None:
-            return 0
-        return max(0, min(self.budget_bytes - self.pinned_bytes, self._backend.room_bytes()))
+        room = self._backend.room_bytes() if self._backend else self.budget_bytes
+        return max(0, min(self.budget_bytes - self.pinned_bytes, room))
 
     def is_pinned(self, buffer: HostBuffer) -> bool:
         """Whether `buffer` is pinned now."""
@@ -154,8 +175,31 @@ class Pinner:
                 return False
             return self._register(buffer, device, self._backend)
 
+    def for_streaming(self, buffer: HostBuffer, device: torch.device) -> HostBuffer:
+        """The buffer to stream the bytes of `buffer` from to `device` (S133, S135).
+
+        `buffer` itself if it can be pinned in place. Else a pinned copy, which takes its place: below 1 MB, and on
+        ROCm. `buffer` as it is where neither can be had.
+        """
+        if self.is_pinned(buffer) or self.pin(buffer, device) or self._allocate is None or device.type != "cuda":
+            return buffer
+        with self._pinning:
+            num_bytes = 1 << (buffer.num_bytes - 1).bit_length()  # torch's allocator rounds up
+            if num_bytes > self.room_bytes:
+                return buffer
+            try:
+                copy = PinnedCopy(buffer, self._allocate)
+            except RuntimeError as error:
+                self._warn(f"could not allocate {num_bytes / 1e6:.0f} MB: {error}")
+                return buffer
+            # torch's allocator waits for copies under way before it gives the memory to somebody else.
+            finalizer = finalize(copy, self._pins.pop, copy.pointer, None)
+            finalizer.atexit = False
+            self._pins[copy.pointer] = _Pin(num_bytes, finalizer)
+            return copy
+
     def unpin(self, buffer: HostBuffer) -> None:
-        """End the pin of `buffer`, if there is one, and keep the memory."""
+        """End the pin in place of `buffer`, if there is one, and keep the memory."""
         pin = self._pins.get(buffer.pointer)
         if pin is not None:
             pin.finalizer()

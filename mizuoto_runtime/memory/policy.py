@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-
-from ..device import CPU, DeviceService
 from ..settings import Settings
+
+if TYPE_CHECKING:  # the doctor explains policies where there is no torch
+    import torch
+
+    from ..device import DeviceService
 
 MB = 1 << 20
 GB = 1 << 30
@@ -85,14 +88,6 @@ def resolve_mode(mode: str, host_mode: str, shares_memory: bool) -> str:
     return "shared" if mode == "auto" and shares_memory else mode
 
 
-def shares_memory(device: torch.device) -> bool:
-    """Whether memory of the real `device` is host memory: MPS, and XPUs in the processor."""
-    if device.type == "xpu" and torch.xpu.is_available():
-        # Older versions of torch do not say; taken for a card, it works all the same.
-        return bool(getattr(torch.xpu.get_device_properties(device), "is_integrated_gpu", False))
-    return device.type == "mps"
-
-
 def default_ram_reserve(ram_total_bytes: int) -> int:
     """A tenth of host memory, at least 2 GB (S147)."""
     return max(2 * GB, ram_total_bytes // 10)
@@ -107,9 +102,8 @@ def default_pinned_bytes(ram_total_bytes: int, platform: str = sys.platform) -> 
 
 def policy_for(settings: Settings, host_mode: str, devices: DeviceService, device: torch.device) -> VramPolicy:
     """The policy of `settings` for models on `device` of this machine, as it is now."""
-    ram_free, ram_total = devices.memory(CPU)
-    shares = device not in devices.simulated and shares_memory(device)
-    return VramPolicy.of(settings, host_mode, Machine(shares, ram_free, ram_total))
+    ram_free, ram_total = devices.host_memory()
+    return VramPolicy.of(settings, host_mode, Machine(devices.shares_memory(device), ram_free, ram_total))
 
 
 def unit_budget(policy: VramPolicy, budget: float, fixed_bytes: int, size_bytes: int) -> float:

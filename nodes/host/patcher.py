@@ -78,8 +78,9 @@ class HandlePatcher(ModelPatcher):
         return 0, 0
 
     def pinned_memory_size(self) -> int:
-        """0: nothing is pinned through ComfyUI."""
-        return 0
+        """Bytes of its host copies that are pinned: ComfyUI takes them off what it would pin for it."""
+        handle = self._handle
+        return handle.pinned_bytes if handle else 0
 
     def partially_load(
         self, device_to: torch.device, extra_memory: float = 0, force_patch_weights: bool = False

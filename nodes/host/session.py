@@ -30,7 +30,7 @@ from .progress import byte_hooks, request_hooks
 def runtime() -> Runtime:
     """The one runtime, built at the first model load (S005)."""
     kept = Path(folder_paths.get_user_directory()) / "mizuoto" / "memory" / "calibration.json"
-    return Runtime(memory=ComfyMemory(), pins=pins(), calibration_path=kept)
+    return Runtime(memory=ComfyMemory(), pins=pins(), calibration_path=kept, has_host=True)
 
 
 @cache
@@ -80,9 +80,11 @@ def _fetched(missing: folders.MissingModel) -> folders.InstalledModel:
 @contextmanager
 def request(model: Model, task: str, seed: int = 0) -> Iterator[RequestContext]:
     """The running node's request on `model`: locked for this request, interruptible, timed, its report filled in."""
-    ctx = runtime().context(seed, **request_hooks())
+    host = runtime()
+    ctx = host.context(seed, **request_hooks())
     report = ctx.report
     start = time.perf_counter()
+    host.tidy(keep=model)
     with model.lock:
         manifest = model.engine.manifest
         report.task, report.engine, report.model = task, manifest.id, model.name
@@ -90,4 +92,5 @@ def request(model: Model, task: str, seed: int = 0) -> Iterator[RequestContext]:
         report.dtype = ", ".join(sorted({handle.dtype_name for handle in model.handles}))
         report.versions = {"mizuoto": VERSION, "torch": torch.__version__, "comfyui": comfyui_version.__version__}
         yield ctx
+    host.tidy(keep=model)
     report.timings_ms["total"] = (time.perf_counter() - start) * 1e3

@@ -92,9 +92,10 @@ class Bench:
         )
 
     def ours(self, num_layers, name="ours"):
-        module = Layers(num_layers, pack("mizuoto_runtime.ops").Linear)
-        pack("mizuoto_runtime.ops").init_random(module, torch.Generator().manual_seed(0))
-        return self.runtime.handle(name, module, CARD)
+        with torch.inference_mode(False):  # as models are loaded (S061)
+            module = Layers(num_layers, pack("mizuoto_runtime.ops").Linear)
+            pack("mizuoto_runtime.ops").init_random(module, torch.Generator().manual_seed(0))
+            return self.runtime.handle(name, module, CARD)
 
     def use(self, *handles, working=WORKING):
         with self.runtime.context().use("test", handles, working):
@@ -130,6 +131,18 @@ def scenario_is_a_real_patcher(bench):
             check("cannot be cloned or patched" in str(error))
         else:
             raise AssertionError(f"{forbidden} did not refuse")
+    check(patcher.pinned_memory_size() == 0)  # nothing can be pinned here
+
+
+def scenario_its_cache_gives_way_before_our_models(bench):
+    memory, (cache, asked) = pack("nodes.host.memory"), (comfy.cli_args.args.cache_ram, 100 << 30)
+    is_default = isinstance(cache, list)  # newer ones watch RAM unless told otherwise
+    kept = memory.ComfyMemory().kept_ram_bytes(asked)
+    check(0 < kept <= 5 << 30 if is_default else kept == asked)
+    for headroom, kept in ((6.0, 3 << 30), (1000.0, asked)):
+        comfy.cli_args.args.cache_ram = [headroom] if is_default else headroom
+        check(memory.ComfyMemory().kept_ram_bytes(asked) == kept)
+    comfy.cli_args.args.cache_ram = cache
 
 
 def scenario_ours_makes_core_give_way(bench):

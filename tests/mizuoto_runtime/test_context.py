@@ -397,3 +397,23 @@ def test_retries_of_several_phases_add_up(desk):
         desk.ctx.run("talker", [handle], Greedy(desk, 8))
     assert desk.ctx.report.applied == {"oom_retries": 2}
     assert [warning["code"] for warning in desk.ctx.report.warnings] == ["partly_loaded", "oom_retry"]  # each once
+
+
+def test_what_a_nested_phase_streams_is_reported_once():
+    desk = Desk(megabytes=3.5)
+    handle, hidden = desk.handle(4), zoo.example()
+    with torch.inference_mode(), desk.ctx.use("outer", [handle]):
+        handle.module(hidden)
+        with desk.ctx.use("inner", [handle]):
+            handle.module(hidden)
+        handle.module(hidden)
+    assert desk.ctx.report.memory[handle.name]["streamed_mb"] == 3 * 2 == handle.streamed_bytes / MB
+
+
+@pytest.mark.parametrize(("mode", "names_it"), [("high", True), ("auto", False)])
+def test_running_out_in_a_mode_that_never_splits_names_the_mode(mode, names_it):
+    desk = Desk(vram_mode=mode)
+    with pytest.raises(OutOfDeviceMemory) as caught:
+        desk.ctx.run("talker", [desk.handle(2)], Greedy(desk, megabytes=100))
+    assert ('Mode "high" places models whole' in str(caught.value)) == names_it
+    assert ("MIZUOTO_VRAM_MODE" in str(caught.value)) == names_it

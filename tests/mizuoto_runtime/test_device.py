@@ -2,7 +2,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from mizuoto.mizuoto_runtime import device as module
 from mizuoto.mizuoto_runtime.device import CPU, DeviceService
 from mizuoto.mizuoto_runtime.errors import ComputeUnavailable, InvalidRequest
 from mizuoto.mizuoto_runtime.simulate import SimulatedOutOfMemory
@@ -114,7 +113,7 @@ def fake_backend(**values):
         memory_reserved=lambda device: 300,
         memory_allocated=lambda device: 100,
         empty_cache=lambda: calls.append("empty"),
-        synchronize=lambda: calls.append("wait"),
+        synchronize=lambda *device: calls.append(("wait", *device)),
         **values,
     )
 
@@ -128,7 +127,7 @@ def test_cached_memory_counts_as_free(monkeypatch, kind):  # S010, S011
     assert devices.held_bytes(device) == 100
     devices.empty_cache(device)
     devices.synchronize(device)
-    assert backend.calls == ["empty", "wait"]
+    assert backend.calls == ["empty", ("wait", device)]
     assert [torch.device(kind, 0), torch.device(kind, 1)] == [d for d in devices.available() if d.type == kind]
 
 
@@ -182,6 +181,28 @@ def test_float64(monkeypatch):  # S014
         assert devices.float64_device(XPU) == (XPU if has_fp64 else CPU)
 
 
-def test_host_memory_is_unknown_without_psutil(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "psutil", None)
-    assert module.DeviceService().memory(CPU) == (0, 0)
+def test_mps_has_one_queue(monkeypatch):
+    backend = fake_backend()
+    monkeypatch.setattr(torch, "mps", backend)
+    DeviceService().synchronize(MPS)
+    assert backend.calls == [("wait",)]
+
+
+def test_host_memory_as_psutil_tells():
+    free, total = DeviceService.host_memory()
+    assert 0 < free < total
+
+
+def test_who_shares_memory_with_the_host(monkeypatch):
+    properties = SimpleNamespace(is_integrated_gpu=True)
+    monkeypatch.setattr(
+        torch, "xpu", SimpleNamespace(is_available=lambda: True, get_device_properties=lambda _: properties)
+    )
+    devices = DeviceService()
+    assert devices.shares_memory(MPS) and devices.shares_memory(XPU)
+    assert not devices.shares_memory(CUDA) and not devices.shares_memory(CPU)
+    assert not DeviceService({"xpu:0": 1}).shares_memory(XPU)
+    properties.is_integrated_gpu = False
+    assert not devices.shares_memory(XPU)
+    del properties.is_integrated_gpu
+    assert not devices.shares_memory(XPU)

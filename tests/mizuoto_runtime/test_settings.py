@@ -26,11 +26,14 @@ def test_every_setting_has_a_variable():
         "MIZUOTO_RAM_RESERVE_MB": "1024",
         "MIZUOTO_MAX_PINNED_MB": "0",
         "MIZUOTO_ASYNC_OFFLOAD": "0",
+        "MIZUOTO_MAX_RESIDENT_MODELS": "2",
+        "MIZUOTO_UNLOAD_AFTER_MINUTES": "0",
+        "MIZUOTO_PINNED_MODELS": "hibari",
         "MIZUOTO_OF_A_NEWER_VERSION": "x",
         "OOM_RETRIES": "0",
     }
     settings = Settings.from_environment(environment)
-    assert settings == Settings("low", 0, 4096, 1, True, "off", 1024, 0, 0)
+    assert settings == Settings("low", 0, 4096, 1, True, "off", 1024, 0, 0, 2, 0, "hibari")
     assert all(getattr(settings, field.name) != field.default for field in fields(Settings))
 
 
