@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..engines.artifacts import Codes, VoicePrompt
 from ..engines.base import Option, Options
 from ..engines.speech import check_text
@@ -17,12 +19,13 @@ _SOCKETS: dict[str, tuple[type, str, str]] = {
     "voice": (VoicePrompt, "no voice", "a voice node"),
     "options": (Options, "no set of options", "the options node of the model's engine"),
     "codes": (Codes, "no set of codes", "a Talker node"),
+    "audio": (Mapping, "no sound", "a Load Audio node"),
 }
-_OPTIONAL = frozenset({"voice", "options"})
+_OPTIONAL = frozenset({"voice", "options", "audio"})
 
 
 def check_sockets(**values: object) -> None:
-    """Refuse what ComfyUI lets through: a literal in an API prompt where one of the pack's own types belongs.
+    """Refuse what ComfyUI lets through: a literal in an API prompt where only a link makes sense.
 
     Raises:
         InvalidRequest: One of the values has another type than its name demands.
@@ -109,9 +112,12 @@ def with_report(value: object, report: RunReport) -> io.NodeOutput:
 
 
 def option_input(option: Option) -> io.Input:
-    """The widget of an engine's declared option."""
+    """The widget of an engine's declared option.
+
+    Optional, so that API prompts name only what they change, and go on working when an engine gets another option.
+    """
     kind = type(option.default)
-    common = {"default": option.default, "tooltip": option.tooltip}
+    common = {"default": option.default, "tooltip": option.tooltip, "optional": True}
     if option.choices:
         return io.Combo.Input(option.name, options=list(option.choices), **common)
     if kind is bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..engines import speech
 from ..engines.artifacts import Codes, VoicePrompt
@@ -82,7 +82,7 @@ def _lines(
     options: list[Options | None],
 ) -> list[_Line]:
     """Lists in step, the last entry of shorter ones repeated, as ComfyUI does it for other nodes."""
-    columns = (models, voices, options, texts, seeds)
+    columns: tuple[Sequence[Any], ...] = (models, voices, options, texts, seeds)
     if not all(columns):
         raise InvalidRequest("An input list is empty, so there is nothing to say; connect at least one text.")
     count = max(map(len, columns))

@@ -66,7 +66,7 @@ class VoicePromptNode(io.ComfyNode):
     @classmethod
     def execute(cls, model: Model, audio: Any, transcript: str = "", mode: str = _AUTO) -> io.NodeOutput:
         """Make the voice."""
-        check_sockets(model=model)
+        check_sockets(model=model, audio=audio)
         words = transcript.strip()
         if mode == _WORDS and not words:
             raise InvalidRequest(
@@ -105,7 +105,7 @@ class PresetVoice(io.ComfyNode):
     def execute(cls, model: Model, name: str) -> io.NodeOutput:
         """Choose the voice."""
         check_sockets(model=model)
-        return io.NodeOutput(preset_voice(model.engine.manifest, name))
+        return io.NodeOutput(preset_voice(model.engine.manifest, str(name)))
 
 
 class DesignVoice(io.ComfyNode):
@@ -205,4 +205,4 @@ class LoadVoice(io.ComfyNode):
     @classmethod
     def execute(cls, name: str) -> io.NodeOutput:
         """Load the voice."""
-        return io.NodeOutput(voices.load_voice(name))
+        return io.NodeOutput(voices.load_voice(str(name)))

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from mizuoto import engines
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = ROOT / "workflows"
@@ -48,13 +49,32 @@ def box(node):
 
 def test_every_layout_has_its_template_and_the_other_way_round():
     assert sorted(LAYOUTS) == TEMPLATES
-    assert {"Speak", "Three phases"} <= set(TEMPLATES)
+    wanted = {"Speak", "Three phases", "Clone a voice", "Preset voice", "Design a voice", "Clone in phases"}
+    assert wanted <= set(TEMPLATES)
 
 
 def test_it_is_what_its_prompt_says(name, graph):
     source = json.loads((WORKFLOWS / "api" / LAYOUTS[name]["prompt"]).read_text(encoding="utf-8"))
     source = {key: {"class_type": node["class_type"], "inputs": node["inputs"]} for key, node in source.items()}
     assert prompt_of(graph) == source
+
+
+def test_its_models_are_built_in_or_official_and_the_size_of_a_download_is_told(graph):
+    manifests = engines.manifests().values()
+    built_in = {f"{manifest.id} (built-in)" for manifest in manifests if manifest.built_in}
+    official = {f"{each.name} (download)": each for manifest in manifests for each in manifest.downloads}
+    notes = "".join(node["widgets_values"][0] for node in graph["nodes"] if node["type"] in ONLY_IN_THE_PAGE)
+    loaders = [node for node in graph["nodes"] if node["type"] == "MizuotoLoadModel"]
+    assert loaders
+    for model in (node["widgets_values_named"]["model"] for node in loaders):
+        assert model in built_in or f"({official[model].size_bytes / 1e9:.1f} GB)" in notes, model
+
+
+@pytest.mark.parametrize("name", ["Clone a voice", "Clone in phases"])
+def test_the_transcript_is_what_the_reference_says(graph):
+    prompt = prompt_of(graph)
+    (voice,) = (node["inputs"] for node in prompt.values() if node["class_type"] == "MizuotoVoicePrompt")
+    assert prompt[voice["audio"][0]]["inputs"]["text"] == voice["transcript"]
 
 
 def test_it_stands_as_its_layout_says(name, graph):

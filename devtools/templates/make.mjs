@@ -29,8 +29,8 @@ async function openFrontEnd(browser, url, viewport) {
     route.request().method() === "GET" ? route.fulfill({ json: SETTINGS }) : route.fulfill({ status: 200 }),
   );
   await page.goto(url, { waitUntil: "domcontentloaded" });
-  const isReady = () => window.app?.extensionManager && window.LiteGraph?.registered_node_types.MizuotoSpeak;
-  await page.waitForFunction(isReady, null, { timeout: 120_000 });
+  const isLoaded = () => window.app?.extensionManager && window.LiteGraph?.registered_node_types.MizuotoSpeak;
+  await page.waitForFunction(isLoaded, null, { timeout: 120_000 });
   await page.waitForLoadState("networkidle");
   return page;
 }
@@ -68,11 +68,18 @@ async function makeTemplate(page, name, layout) {
     throw new Error(`${name}: the graph leads to another prompt than its source:\n${got}`);
   }
   writeFileSync(join(WORKFLOWS, `${name}.json`), `${JSON.stringify(graph, null, 2)}\n`);
-  await speak(page);
+  if (isReady(prompt)) {
+    await speak(page);
+  }
   const shot = await page.screenshot({ clip: back.clip });
   const thumbnail = await page.evaluate(imageOf, { png: shot.toString("base64"), width: THUMBNAIL_WIDTH });
   writeFileSync(join(WORKFLOWS, `${name}.jpg`), Buffer.from(thumbnail, "base64"));
   console.log(`${name}: ${graph.nodes.length} nodes, ${graph.links.length} links`);
+}
+
+/** Whether a workflow runs on a fresh installation without fetching gigabytes. */
+function isReady(prompt) {
+  return !Object.values(prompt).some(({ inputs }) => String(inputs.model).endsWith("(download)"));
 }
 
 /** Run the loaded workflow, so that its preview has a player in it. */
@@ -94,7 +101,7 @@ async function picture(page, name, file) {
   await page.screenshot({ path: join(ROOT, "web", "images", file), scale: "css" });
 }
 
-async function main(url) {
+async function main(url, ...names) {
   // From the folder of the caller: the browser driver is no part of the pack.
   const { chromium } = createRequire(join(process.cwd(), "_"))("playwright-core");
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -102,10 +109,11 @@ async function main(url) {
   try {
     const layouts = JSON.parse(readFileSync(join(HERE, "layouts.json"), "utf8"));
     const page = await openFrontEnd(browser, url, { width: 1600, height: 900 });
-    for (const [name, layout] of Object.entries(layouts)) {
-      await makeTemplate(page, name, layout);
+    for (const name of names.length ? names : Object.keys(layouts)) {
+      await makeTemplate(page, name, layouts[name]);
     }
     await page.close();
+    if (names.length) return;
     const whole = await openFrontEnd(browser, url, { width: 1280, height: 720 });
     await picture(whole, "Speak", "speak.png");
   } finally {
@@ -113,4 +121,4 @@ async function main(url) {
   }
 }
 
-await main(process.argv[2] ?? "http://127.0.0.1:8188");
+await main(process.argv[2] ?? "http://127.0.0.1:8188", ...process.argv.slice(3));

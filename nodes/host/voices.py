@@ -9,6 +9,7 @@ from pathlib import Path
 
 import folder_paths
 import torch
+from safetensors import SafetensorError
 
 from ...engines.artifacts import VoicePrompt
 from ...mizuoto_runtime.errors import InvalidRequest, ModelFileError, did_you_mean
@@ -16,8 +17,9 @@ from ...mizuoto_runtime.errors import InvalidRequest, ModelFileError, did_you_me
 _KEY = "voices"
 _SUFFIX = ".safetensors"
 _MAX_NAME = 100
-# What Windows cannot store, and what would leave the folder.
-_FORBIDDEN = re.compile(r'[\x00-\x1f<>:"/\\|?*]|^\.|[. ]$|^ ')
+_MAX_NAME_BYTES = 200  # file systems count bytes, and the suffixes need some
+# What some system cannot store, and what would leave the folder.
+_FORBIDDEN = re.compile(r'[\x00-\x1f\ud800-\udfff<>:"/\\|?*]|^\.|[. ]$|^ ')
 _RESERVED = re.compile(r"^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 
@@ -67,36 +69,46 @@ def fingerprint(name: str) -> str:
 def save_voice(voice: VoicePrompt, name: str) -> str:
     """Write `voice` into the default folder and return the name that it got: a number is added to one that is taken.
 
+    The voice inside keeps its own name, by which an engine knows a preset.
+
     Raises:
         InvalidRequest: `name` cannot be the name of a file.
+        ModelFileError: The folder cannot be written.
     """
     root = Path(folder_paths.get_folder_paths(_KEY)[0])
     stem = check_name(name)
-    kept = VoicePrompt(voice.engine, stem, voice.tensors, voice.facts)
-    root.mkdir(parents=True, exist_ok=True)
     written = root / f".{stem}{_SUFFIX}.part"
     try:
-        kept.save(written)
+        root.mkdir(parents=True, exist_ok=True)
+        voice.save(written)
         target, number = root / f"{stem}{_SUFFIX}", 1
-        while target.exists() and not _holds(target, kept):
+        while target.exists() and not _holds(target, voice):
             number += 1
             target = root / f"{stem}_{number}{_SUFFIX}"
         os.replace(written, target)
+    except (OSError, SafetensorError) as error:
+        raise ModelFileError(
+            f'"{root.parent.name}/{root.name}" cannot be written ({error}); look at its rights and at the free space.'
+        ) from error
     finally:
-        written.unlink(missing_ok=True)
+        with suppress(OSError):
+            written.unlink(missing_ok=True)
     return target.stem
 
 
 def _holds(file: Path, voice: VoicePrompt) -> bool:
-    """Whether a file has this very voice in it, under any name."""
+    """Whether a file has this very voice in it."""
     try:
         saved = VoicePrompt.load(file)
     except ModelFileError:
         return False
-    return (
-        (saved.engine, dict(saved.facts), saved.tensors.keys()) == (voice.engine, dict(voice.facts), voice.tensors.keys())
-        and all(torch.equal(tensor, voice.tensors[name].cpu()) for name, tensor in saved.tensors.items())
-    )  # fmt: skip
+    return _words_of(saved) == _words_of(voice) and all(
+        torch.equal(tensor, voice.tensors[name].cpu()) for name, tensor in saved.tensors.items()
+    )
+
+
+def _words_of(voice: VoicePrompt) -> tuple[object, ...]:
+    return voice.engine, voice.name, dict(voice.facts), voice.tensors.keys()
 
 
 def check_name(name: str) -> str:
@@ -105,7 +117,8 @@ def check_name(name: str) -> str:
     Raises:
         InvalidRequest: It is empty, too long, or has characters that lead elsewhere.
     """
-    if not name or len(name) > _MAX_NAME or _FORBIDDEN.search(name) or _RESERVED.match(name):
+    is_storable = name and not (_FORBIDDEN.search(name) or _RESERVED.match(name))
+    if not is_storable or len(name) > _MAX_NAME or len(name.encode()) > _MAX_NAME_BYTES:
         raise InvalidRequest(
             f'"{name[:_MAX_NAME]}" cannot be the name of a voice: use up to {_MAX_NAME} letters, digits, spaces, '
             "dots, dashes and underscores."

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mizuoto.tests.host import qwen
 from mizuoto.tests.host.comfy import Comfy
 
 HERE = Path(__file__).resolve().parent
@@ -48,6 +49,12 @@ def host_path() -> Path:
 def comfy(host_path: Path) -> Iterator[Comfy]:
     """One running ComfyUI for the whole session, started with --cpu, with the pack and the test nodes in it."""
     yield from _started(Comfy(host_path, packs=PACKS))
+
+
+@pytest.fixture(scope="session")
+def qwen_models(comfy: Comfy) -> None:
+    """Tiny Qwen3-TTS checkpoints in the session's host; see `qwen.install`."""
+    qwen.install(comfy)
 
 
 @pytest.fixture

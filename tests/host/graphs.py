@@ -10,6 +10,11 @@ MODEL = "hibari (built-in)"
 TEXT = "Good morning. This is a test of the voice."
 
 
+def node(name, kind, /, **inputs):
+    """One node of the class `kind`, called `name`."""
+    return {name: {"class_type": kind, "inputs": inputs}}
+
+
 def load(model=MODEL, **inputs):
     return {"load": {"class_type": "MizuotoLoadModel", "inputs": {"model": model, **inputs}}}
 
@@ -45,7 +50,16 @@ def phases(text=TEXT, seed=0, **inputs):
 
 def sound(comfy, run, node="save"):
     """Samples [T] int16 that a save node wrote."""
-    (file,) = run.outputs[node]["audio"]
+    (samples,) = sounds(comfy, run, node)
+    return samples
+
+
+def sounds(comfy, run, node="save"):
+    """The same of every file of a save node that was given a list."""
+    return [_samples(comfy, file) for file in run.outputs[node]["audio"]]
+
+
+def _samples(comfy, file):
     with av.open(io.BytesIO(comfy.view(file))) as container:
         assert container.streams.audio[0].channels == 1
         frames = [frame.to_ndarray() for frame in container.decode(audio=0)]

@@ -223,7 +223,7 @@ def test_release_without_a_name_frees_all(comfy):
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("voice", "heart", r'Input "voice" is "heart", which is no voice; connect a Preset Voice node\.'),
+        ("voice", "heart", r'Input "voice" is "heart", which is no voice; connect a voice node\.'),
         (
             "options",
             {"speed": 2.0},
@@ -253,7 +253,7 @@ def test_literals_in_place_of_links_are_refused_by_decoder_and_preset_voice(comf
 
 def test_an_unknown_preset_voice_names_the_others(comfy):
     preset = {"voice": {"class_type": "MizuotoPresetVoice", "inputs": {"model": ["load", 0], "name": "bob"}}}
-    with pytest.raises(NodeError, match='has no voice "bob"; choose one of: heart'):
+    with pytest.raises(NodeError, match='has no voice "bob"; it has heart'):
         comfy.run(load() | preset | speak(voice=["voice", 0]) | save(["speak", 0]))
 
 
@@ -269,7 +269,7 @@ def test_a_failing_engine_fails_the_node_with_its_sentence(comfy):  # P64
 def test_voice_and_options_of_another_model_are_refused(comfy):
     dummy = {"load": {"class_type": "MizuotoTestDummyModel", "inputs": {"text": ""}}}
     preset = {"voice": {"class_type": "MizuotoPresetVoice", "inputs": {"model": ["load", 0], "name": "heart"}}}
-    with pytest.raises(NodeError, match='Model "dummy" has no voice "heart"'):
+    with pytest.raises(NodeError, match='has no voice "heart"; it brings none along'):
         comfy.run(dummy | preset | speak(voice=["voice", 0]) | save(["speak", 0]))
     options = {"options": {"class_type": "MizuotoHibariOptions", "inputs": {"speed": 1.0}}}
     with pytest.raises(NodeError, match='options are for engine "hibari" but the model is "dummy"'):

@@ -25,6 +25,15 @@ class Text:
         return (text,)
 
 
+class Texts(Text):
+    """A list of the texts between bars."""
+
+    OUTPUT_IS_LIST = (True,)
+
+    def run(self, text):
+        return (text.split("|"),)
+
+
 class Fail(Text):
     """Raises what it is given."""
 
@@ -136,6 +145,7 @@ NODE_CLASS_MAPPINGS = {
     "MizuotoTestDummyModel": DummyModel,
     "MizuotoTestShape": Shape,
     "MizuotoTestText": Text,
+    "MizuotoTestTexts": Texts,
     "MizuotoTestFail": Fail,
     "MizuotoTestWait": Wait,
     "MizuotoTestLoadedModels": LoadedModels,

@@ -30,7 +30,7 @@ def library(packages_without_comfyui, monkeypatch, tmp_path):
 def test_a_voice_comes_back(library, tmp_path):
     assert library.save_voice(VOICE, "Größe 声") == "Größe 声"
     read = library.load_voice("Größe 声")
-    assert (read.engine, read.name, read.facts) == ("dummy", "Größe 声", VOICE.facts)
+    assert (read.engine, read.name, read.facts) == ("dummy", "clone", VOICE.facts)
     assert torch.equal(read.tensors["x"], VOICE.tensors["x"])
     assert [path.name for path in (tmp_path / "voices").iterdir()] == ["Größe 声.safetensors"]
 
@@ -44,6 +44,12 @@ def test_another_voice_of_the_same_name_gets_a_number(library):
         "Ann",
     ]
     assert list(library.saved_voices()) == ["Ann", "Ann_2"]
+
+
+def test_a_preset_keeps_its_own_name_and_does_not_replace_another(library):
+    eric, dylan = VoicePrompt("dummy", "Eric"), VoicePrompt("dummy", "Dylan")
+    assert [library.save_voice(voice, "mine") for voice in (eric, dylan)] == ["mine", "mine_2"]
+    assert [library.load_voice(name).name for name in ("mine", "mine_2")] == ["Eric", "Dylan"]
 
 
 def test_every_folder_is_searched_the_default_first(library, tmp_path):
@@ -68,6 +74,8 @@ def test_every_folder_is_searched_the_default_first(library, tmp_path):
         "CON",
         "nul.txt",
         "x" * 101,
+        "声" * 100,
+        "\ud800",
         ".hidden",
         "dot.",
         "a\nb",
@@ -84,7 +92,7 @@ def test_names_that_lead_elsewhere_are_refused(library, tmp_path, name):  # S1
 
 def test_an_unknown_voice_is_named_with_its_neighbour(library):
     library.save_voice(VOICE, "Grandma")
-    with pytest.raises(InvalidRequest, match='no voice "Gramdma".*Did you mean "Grandma"'):
+    with pytest.raises(InvalidRequest, match=r'no voice "Gramdma".*Did you mean "Grandma"'):
         library.load_voice("Gramdma")
 
 
@@ -98,3 +106,10 @@ def test_the_fingerprint_follows_the_file(library):
     assert library.fingerprint("Ann") == ""
     library.save_voice(VOICE, "Ann")
     assert library.fingerprint("Ann") == library.fingerprint("Ann") != ""
+
+
+def test_a_folder_that_cannot_be_written_says_so(library, tmp_path):
+    (tmp_path / "voices").rmdir()
+    (tmp_path / "voices").write_text("in the way", encoding="ascii")
+    with pytest.raises(ModelFileError, match=r"/voices\" cannot be written .*look at its rights"):
+        library.save_voice(VOICE, "Ann")
