@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 import torch
 from torch import nn
 
+from .attention import AttentionPolicy
 from .context import RequestContext
 from .device import CPU, DeviceService
 from .memory.calibrate import Calibration
@@ -48,6 +49,7 @@ class Model:
         load: Callable[[], HasHandles],
         before_load: Callable[[Model], object] = lambda model: None,
         after_load: Callable[[Model], object] = lambda model: None,
+        attention: AttentionPolicy | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
@@ -55,6 +57,7 @@ class Model:
         self._load = load
         self._before_load = before_load
         self._after_load = after_load
+        self.attention = attention or AttentionPolicy()
         self._clock = clock
         self._loaded_at = 0.0
         self._engine: HasHandles | None = None
@@ -68,6 +71,8 @@ class Model:
                 with torch.inference_mode(False):
                     self._engine = self._load()
                 self._loaded_at = self._clock()
+                for handle in self._engine.handles:
+                    self.attention.bind(handle.module)
                 self._after_load(self)
             return self._engine
 
@@ -174,11 +179,19 @@ class Runtime:
         self.memory.register(handle)
         return handle
 
-    def model(self, key: Hashable, name: str, load: Callable[[], HasHandles]) -> Model:
-        """The model of `key` if somebody still holds it, else a new one; it is only referenced weakly here."""
+    def model(self, key: Hashable, name: str, load: Callable[[], HasHandles], attention: str = "auto") -> Model:
+        """The model of `key` if somebody still holds it, else a new one; it is only referenced weakly here.
+
+        Args:
+            key: Of all that makes it another model, its attention too.
+            name: Shown to users.
+            load: Called outside inference mode, whenever the weights are needed and not there.
+            attention: A key of `attention.CHOICES`; "auto" is every model's own, exact computation.
+        """
         model = self._models.get(key)
         if model is None:
-            model = self._models[key] = Model(name, load, self._make_way, self._mark, self._clock)
+            policy = AttentionPolicy(attention, self.settings.attention_strict)
+            model = self._models[key] = Model(name, load, self._make_way, self._mark, policy, self._clock)
         return model
 
     def models(self) -> list[Model]:
@@ -245,7 +258,15 @@ class Runtime:
     def describe(self) -> dict[str, Any]:
         """What is loaded, as JSON-ready data (S169)."""
         return {
-            "models": [{"name": model.name, "busy": model.is_busy, **_bytes_of(model)} for model in self.models()],
+            "models": [
+                {
+                    "name": model.name,
+                    "busy": model.is_busy,
+                    "attention": model.attention.choice,
+                    **_bytes_of(model),
+                }
+                for model in self.models()
+            ],
             "devices": [
                 {
                     "name": str(device),

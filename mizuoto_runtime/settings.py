@@ -42,6 +42,8 @@ class Settings:
         max_resident_models: Models that may be loaded at once; 0 is no limit, -1 leaves it to ComfyUI (without it: 3).
         unload_after_minutes: A model unused for so long is unloaded; 0 is never, -1 leaves it to ComfyUI (without: 30).
         pinned_models: Names of models that are never unloaded to save memory, separated by commas.
+        attention_strict: Whether a request fails when the attention that was chosen cannot serve all of its calls.
+        fast: Torch's speed switches during a request, separated by commas; "host" leaves them as they are.
     """
 
     vram_mode: str = "host"
@@ -56,6 +58,8 @@ class Settings:
     max_resident_models: int = -1
     unload_after_minutes: int = -1
     pinned_models: str = ""
+    attention_strict: bool = False
+    fast: str = "host"
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..mizuoto_runtime.attention import CHOICES
 from ..mizuoto_runtime.errors import MizuotoError
 from .host import folders, session
 from .host.api import ModelSocket, io, schema
@@ -12,7 +13,7 @@ class LoadModel(io.ComfyNode):
 
     @classmethod
     def define_schema(cls) -> io.Schema:
-        """Model, device, dtype -> MIZUOTO_MODEL."""
+        """Model, device, dtype, attention -> MIZUOTO_MODEL."""
         return schema(
             "MizuotoLoadModel",
             "Load Speech Model",
@@ -39,6 +40,14 @@ class LoadModel(io.ComfyNode):
                     optional=True,
                     tooltip="Precision. auto: the model's own on a card, fp32 on the CPU.",
                 ),
+                io.Combo.Input(
+                    "attention",
+                    options=list(CHOICES),
+                    default="auto",
+                    optional=True,
+                    tooltip="auto: the model's own computation, exact. Others may be faster and change the result "
+                    "a little; what one cannot compute goes to the next, and the report says why.",
+                ),
             ],
             outputs=[
                 ModelSocket.Output(
@@ -61,7 +70,9 @@ class LoadModel(io.ComfyNode):
         return True
 
     @classmethod
-    def fingerprint_inputs(cls, model: str = "", device: str = "auto", dtype: str = "auto") -> str:
+    def fingerprint_inputs(
+        cls, model: str = "", device: str = "auto", dtype: str = "auto", attention: str = "auto"
+    ) -> str:
         """Load again when the model's files were replaced."""
         try:
             found = folders.find_model(model)
@@ -70,6 +81,6 @@ class LoadModel(io.ComfyNode):
         return folders.fingerprint(found.folder) if isinstance(found, folders.InstalledModel) else ""
 
     @classmethod
-    def execute(cls, model: str, device: str = "auto", dtype: str = "auto") -> io.NodeOutput:
+    def execute(cls, model: str, device: str = "auto", dtype: str = "auto", attention: str = "auto") -> io.NodeOutput:
         """Load the model, after fetching it if that was chosen."""
-        return io.NodeOutput(session.load_model(model, device, dtype))
+        return io.NodeOutput(session.load_model(model, device, dtype, attention))

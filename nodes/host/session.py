@@ -16,6 +16,7 @@ import torch
 from ... import engines
 from ...engines.base import LoadSpec
 from ...mizuoto_runtime import VERSION
+from ...mizuoto_runtime.attention import features
 from ...mizuoto_runtime.context import RequestContext
 from ...mizuoto_runtime.device import DeviceService
 from ...mizuoto_runtime.errors import ModelFileError
@@ -41,7 +42,7 @@ def device_choices() -> tuple[str, ...]:
     return ("auto", *map(str, DeviceService().available()))
 
 
-def load_model(name: str, device: str, dtype: str) -> Model:
+def load_model(name: str, device: str, dtype: str, attention: str = "auto") -> Model:
     """The model chosen as `name`, loaded; the same object while somebody holds it and its files are the same.
 
     A "<name> (download)" that is not installed is fetched first, into the default folder.
@@ -58,8 +59,8 @@ def load_model(name: str, device: str, dtype: str) -> Model:
     chosen = host.devices.pick_dtype(target, dtype, manifest.dtypes, f'Engine "{manifest.id}"')
     installed = _fetched(found) if isinstance(found, folders.MissingModel) else found
     spec = LoadSpec(installed.name, installed.folder, target, chosen)
-    key = (installed.folder, folders.fingerprint(installed.folder), str(target), str(spec.dtype))
-    model = host.model(key, installed.name, lambda: engines.engine(manifest.id).load(spec, host))
+    key = (installed.folder, folders.fingerprint(installed.folder), str(target), str(spec.dtype), attention)
+    model = host.model(key, installed.name, lambda: engines.engine(manifest.id).load(spec, host), attention)
     _ = model.engine  # a broken checkpoint must fail in the node that names it
     return model
 
@@ -85,12 +86,17 @@ def request(model: Model, task: str, seed: int = 0) -> Iterator[RequestContext]:
     report = ctx.report
     start = time.perf_counter()
     host.tidy(keep=model)
-    with model.lock:
+    switches = features.parse(host.settings.fast)
+    with model.lock, features.applied(switches):
         manifest = model.engine.manifest
         report.task, report.engine, report.model = task, manifest.id, model.name
         report.device = ", ".join(sorted({str(handle.load_device) for handle in model.handles}))
         report.dtype = ", ".join(sorted({handle.dtype_name for handle in model.handles}))
         report.versions = {"mizuoto": VERSION, "torch": torch.__version__, "comfyui": comfyui_version.__version__}
+        model.attention.reset()
         yield ctx
+        report.params["attention"] = model.attention.as_data()
+        if switches:
+            report.params["fast"] = list(switches)
     host.tidy(keep=model)
     report.timings_ms["total"] = (time.perf_counter() - start) * 1e3

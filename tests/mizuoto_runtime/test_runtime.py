@@ -6,9 +6,12 @@ from weakref import ref
 
 import pytest
 import torch
+from mizuoto.mizuoto_runtime import ops
+from mizuoto.mizuoto_runtime.attention import Site
 from mizuoto.mizuoto_runtime.device import CPU, DeviceService
 from mizuoto.mizuoto_runtime.errors import InvalidRequest, ModelFileError
 from mizuoto.mizuoto_runtime.memory.manager import MemoryManager
+from mizuoto.mizuoto_runtime.nn.transformer import SelfAttention
 from mizuoto.mizuoto_runtime.runtime import Runtime
 from mizuoto.mizuoto_runtime.settings import Settings
 from mizuoto.tests.mizuoto_runtime.memory import zoo
@@ -187,6 +190,7 @@ def test_description_is_json(runtime):  # S169
     assert entry == {
         "name": "zoo",
         "busy": False,
+        "attention": "auto",
         "size_bytes": size,
         "loaded_bytes": 0,
         "host_bytes": size,
@@ -221,3 +225,33 @@ def test_a_dropped_model_is_described_as_empty(runtime):
     (entry,) = runtime.describe()["models"]
     assert entry["name"] == model.name
     assert entry["size_bytes"] == entry["loaded_bytes"] == 0
+
+
+class Attending:
+    """An engine with one module that attends."""
+
+    def __init__(self, runtime):
+        layer = SelfAttention(Site("toy:layer", 2, 8))
+        ops.init_random(layer, torch.Generator().manual_seed(0))
+        self.handles = (runtime.handle("toy:layer", layer, CPU),)
+
+
+def test_a_model_keeps_its_own_choice_of_attention_when_it_loads_again():  # S209, S216
+    runtime = Runtime(Settings())
+    models = {choice: runtime.model(choice, "toy", lambda: Attending(runtime), choice) for choice in ("auto", "sdpa")}
+    for _ in range(2):
+        outputs = {}
+        for choice, model in models.items():
+            model.attention.reset()
+            with torch.inference_mode():
+                outputs[choice] = model.engine.handles[0].module(torch.ones(1, 3, 16))
+            model.drop()
+        torch.testing.assert_close(outputs["auto"], outputs["sdpa"])
+        assert models["auto"].attention.as_data() == {"choice": "auto"}
+        assert models["sdpa"].attention.as_data()["counts"] == {"sdpa": 1}
+    assert {entry["attention"] for entry in runtime.describe()["models"]} == {"auto", "sdpa"}
+
+
+def test_an_unknown_attention_is_refused():
+    with pytest.raises(InvalidRequest, match="warp"):
+        Runtime(Settings()).model("key", "toy", lambda: None, "warp")
