@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from ...mizuoto_runtime.errors import InvalidRequest, ModelFileError, did_you_mean
 from ...mizuoto_runtime.lm.qwen import QwenConfig
 from ...mizuoto_runtime.loading.fields import mapping, number, read_json, text
+from .ending import MAX_FRAMES
 
 MODEL_TYPE = "qwen3_tts"
 TOKENIZER_TYPE = "qwen3_tts_tokenizer_12hz"
@@ -52,6 +53,7 @@ class TalkerConfig:
     text_hidden_size: int
     num_codebooks: int
     codebook_size: int
+    max_positions: int
     tokens: CodecTokens
 
     @property
@@ -71,6 +73,7 @@ class CheckpointConfig:
         speakers: Preset voice -> id.
         dialects: Preset voice -> language that it speaks instead of Chinese.
         generation: The publisher's `generation_config.json`.
+        max_frames: Its limit of a take, for users who set none.
     """
 
     kind: str
@@ -82,6 +85,7 @@ class CheckpointConfig:
     dialects: Mapping[str, str]
     speaker_encoder: Mapping[str, Any]
     generation: Mapping[str, Any]
+    max_frames: int
 
     @classmethod
     def read(cls, folder: Path) -> CheckpointConfig:
@@ -103,16 +107,19 @@ class CheckpointConfig:
             )
         kind = text(config, "tts_model_type", KINDS)
         talker = mapping(config, "talker_config")
+        languages = _ids(talker, "codec_language_id")
+        generation = read_json(folder / "generation_config.json")
         return cls(
             kind=kind,
             follows_instructions=kind == VOICE_DESIGN or (kind == CUSTOM_VOICE and _is_large(config)),
             talker=_talker(talker),
             text_tokens=TextTokens(*(number(config, f"tts_{name}_token_id", int) for name in ("bos", "eos", "pad"))),
-            languages=mapping(talker, "codec_language_id"),
-            speakers=mapping(talker, "spk_id") if kind == CUSTOM_VOICE else {},
-            dialects={name: language for name, language in mapping(talker, "spk_is_dialect").items() if language},
+            languages=languages,
+            speakers=_ids(talker, "spk_id") if kind == CUSTOM_VOICE else {},
+            dialects=_dialects(talker, languages) if kind == CUSTOM_VOICE else {},
             speaker_encoder=mapping(config, "speaker_encoder_config") if kind == BASE else {},
-            generation=read_json(folder / "generation_config.json"),
+            generation=generation,
+            max_frames=max(1, number({"max_new_tokens": MAX_FRAMES + 1, **generation}, "max_new_tokens", int) - 1),
         )
 
     def language_id(self, language: str, speaker: str) -> int | None:
@@ -157,5 +164,17 @@ def _talker(config: Mapping[str, Any]) -> TalkerConfig:
         text_hidden_size=number(config, "text_hidden_size", int),
         num_codebooks=number(config, "num_code_groups", int),
         codebook_size=number(predictor, "vocab_size", int),
+        max_positions=number(config, "max_position_embeddings", int),
         tokens=tokens,
     )
+
+
+def _ids(config: Mapping[str, Any], key: str) -> dict[str, int]:
+    """Name in lower case -> id."""
+    table = mapping(config, key)
+    return {name.casefold(): number(table, name, int) for name in table}
+
+
+def _dialects(config: Mapping[str, Any], languages: Collection[str]) -> dict[str, str]:
+    table = mapping(config, "spk_is_dialect")
+    return {name.casefold(): text(table, name, languages) for name, language in table.items() if language}

@@ -66,19 +66,19 @@ class LoadedQwen3Tts:
     def voice_prompt(self, reference: Audio, transcript: str | None, ctx: RequestContext) -> VoicePrompt:
         """Timbre of the recording and, if its words are known, its codes to go on from; see `CanCloneVoice`."""
         handle = self._voice
-        assert handle is not None
-        dtype = self._dtype
+        assert handle is not None  # "clone" is among the tasks of Base models only
+        dtype, has_words = self._dtype, bool(transcript and transcript.strip())
         if reference.sample_rate != self.manifest.sample_rate and not has_soxr():
             ctx.report.warn("resampled", "The reference was resampled without soxr: as good, but not the same bits.")
         waveform = resample(reference.waveform, reference.sample_rate, self.manifest.sample_rate)
 
         def encoded() -> dict[str, torch.Tensor]:
-            x_vector, codes = handle.module(waveform.to(handle.compute_device), transcript is not None, dtype)
+            x_vector, codes = handle.module(waveform.to(handle.compute_device), has_words, dtype)
             return {X_VECTOR: x_vector.cpu()} | ({} if codes is None else {CODES: codes.cpu()})
 
         working_bytes = voice_bytes(waveform.shape[-1] / self.manifest.sample_rate, self._element_bytes)
         tensors = ctx.run("voice prompt", [handle], encoded, working_bytes)
-        return VoicePrompt(MANIFEST.id, "clone", tensors, {TRANSCRIPT: transcript} if transcript else {})
+        return VoicePrompt(MANIFEST.id, "clone", tensors, {TRANSCRIPT: transcript} if transcript and has_words else {})
 
     def design_voice(self, description: str, ctx: RequestContext) -> VoicePrompt:
         """The description itself: the model reads it with every text; see `CanDesignVoice`."""
@@ -102,9 +102,7 @@ class LoadedQwen3Tts:
             prompts = self._prompts(texts, voice, options, ctx)
         handle, choices = self._talker, choices_for(options, prompts, self._config)
         generator = ctx.generator_for(handle.load_device)
-
         device, is_fast = handle.compute_device, self._is_fast(options)
-
         talker = cast(Talker, handle.module)
 
         def takes() -> list[Take]:
@@ -112,7 +110,7 @@ class LoadedQwen3Tts:
                 return generate_fast(talker, prompts, choices, generator, device, ctx.check_cancel, handle.is_whole)
             return generate(talker, prompts, choices, generator, device, ctx.check_cancel)
 
-        working_bytes = talker_bytes(self._config.talker, prompts, choices.budgets, self._element_bytes)
+        working_bytes = talker_bytes(self._config.talker, prompts, choices.budgets, self._element_bytes, is_fast)
         found = ctx.run("talker", [handle], takes, working_bytes)
         return [
             self._codes(text, prompt, take, options, ctx)
@@ -134,20 +132,18 @@ class LoadedQwen3Tts:
         speaker = voice_of(voice, self._config, self.manifest)
         description = voice.facts.get(DESCRIPTION, "") if voice else ""
         instruction = instruction_of(options, description, self._config)
-        if speaker.transcript and speaker.transcript in map(str.strip, texts):
+        if speaker.transcript and speaker.transcript.strip() in map(str.strip, texts):
             ctx.report.warn("same_text", "The text is the transcript of the reference; is it in the right place?")
         streamed = is_streamed(options, self._config)
         return [self._prompt(text, speaker, options["language"], instruction, streamed) for text in texts]
 
     def _codes(self, text: str, prompt: Prompt, take: Take, options: Mapping[str, Any], ctx: RequestContext) -> Codes:
         if take.ending != EOS:
-            seconds = len(take.codes) / FRAME_RATE_HZ
-            told = f"The speech of a segment was cut at {seconds:.1f} s because it {_CUT[take.ending]}"
+            code, told, remedy = _CUT[take.ending]
+            where = f'"{text[:40]}" ({len(take.codes) / FRAME_RATE_HZ:.1f} s)'
             if options["at_limit"] == "fail":
-                raise EngineError(
-                    f'{told}: "{text[:40]}". Try another seed or a lower temperature, or raise max_seconds.'
-                )
-            ctx.report.warn_of("cut_off", f"{told}; try another seed if it sounds wrong:", [text[:40]])
+                raise EngineError(f"Speech was cut because it {told}: {where}. Try another seed{remedy}.")
+            ctx.report.warn_of(code, f"Speech was cut because it {told}; try another seed{remedy}:", [where])
         tensors = {CODES: take.codes}
         if prompt.codes is not None:
             tensors[REFERENCE] = prompt.codes
@@ -174,5 +170,9 @@ class LoadedQwen3Tts:
                 yield AudioChunk(ready, MANIFEST.sample_rate)
 
 
-_CUT = {BUDGET: "did not come to an end", LOOP: "repeated itself"}
+# Ending -> code of the warning, what happened, what may help besides another seed.
+_CUT = {
+    BUDGET: ("cut_off", "did not come to an end", " or a higher max_seconds"),
+    LOOP: ("looped", "repeated itself", " or a higher repetition_penalty"),
+}
 ENGINE = Qwen3TtsEngine()

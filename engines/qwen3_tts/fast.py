@@ -69,16 +69,12 @@ class FrameLoop:
         self._trailing = batch.trailing
         self._pad = batch.pad
         self._frame = torch.zeros(1, dtype=torch.int64, device=device)
-        self._is_over = torch.zeros(rows, dtype=torch.bool, device=device)
         self.codes = torch.zeros(frames, rows, config.num_codebooks, dtype=torch.int64, device=device)
         self._hidden = talker.decoder(batch.embeddings, self._cache)[:, -1:].clone()
 
     def step(self) -> None:
         """The next frame; draws from the generator."""
-        eos = self._talker.config.tokens.eos
         first = self._first.pick(self._talker.frame_logits(self._hidden), self._generator)
-        self._is_over |= first == eos
-        first = first.masked_fill(self._is_over, eos)
         self._predicted.reset()
         codes, summed = self._talker.frame(self._hidden, first, self._later, self._generator, self._predicted)
         self.codes.index_copy_(0, self._frame, codes[None])

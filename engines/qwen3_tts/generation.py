@@ -106,12 +106,9 @@ def generate(
     hidden = talker.decoder(batch.embeddings, cache)
     while True:
         first = sampler.pick(talker.frame_logits(hidden), generator)
-        is_over = note(rows, first.tolist(), eos, choices.stops_loops)
-        if all(is_over):
+        if all(note(rows, first.tolist(), eos, choices.stops_loops)):
             return takes(rows, frames)
-        check()
-        if any(is_over):
-            first = torch.where(torch.tensor(is_over, device=device), eos, first)
+        check()  # rows that are over go on with the others, which do not notice
         codes, summed = talker.frame(hidden, first, later, generator)
         step = len(frames)
         frames.append(codes)

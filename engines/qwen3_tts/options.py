@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...mizuoto_runtime.errors import Unsupported
+from ...mizuoto_runtime.errors import InvalidRequest, Unsupported
 from ...mizuoto_runtime.lm.sampling import Sampling
+from ...mizuoto_runtime.loading.fields import number
 from ..base import Manifest, Option
 from .config import BASE, CUSTOM_VOICE, VOICE_DESIGN, CheckpointConfig
 from .ending import frame_budget
@@ -15,16 +16,11 @@ from .generation import Choices
 from .manifest import MANIFEST
 from .prompt import Prompt
 
-# Option -> its name in generation_config.json; a temperature counts only where the same part samples at all.
-_GENERATION = {
-    "temperature": "temperature",
-    "top_k": "top_k",
-    "top_p": "top_p",
-    "repetition_penalty": "repetition_penalty",
-    "subtalker_temperature": "subtalker_temperature",
-    "subtalker_top_k": "subtalker_top_k",
-    "subtalker_top_p": "subtalker_top_p",
-}
+# Options whose defaults are in generation_config.json under the same name, temperatures where the part samples at all.
+_PUBLISHED = (
+    *("temperature", "top_k", "top_p", "repetition_penalty"),
+    *("subtalker_temperature", "subtalker_top_k", "subtalker_top_p"),
+)
 _SWITCHES = {"temperature": "do_sample", "subtalker_temperature": "subtalker_dosample"}
 _TASKS = {BASE: ("tts", "clone"), CUSTOM_VOICE: ("tts",), VOICE_DESIGN: ("tts", "design")}
 
@@ -41,13 +37,21 @@ def manifest_of(config: CheckpointConfig) -> Manifest:
 
 
 def choices_for(options: Mapping[str, Any], prompts: Sequence[Prompt], config: CheckpointConfig) -> Choices:
-    """How the loop chooses codes for `prompts`, and when it ends each."""
-    limit = int(config.generation.get("max_new_tokens", 0)) - 1
-    budgets = [frame_budget(prompt.text.shape[1], options["max_seconds"]) for prompt in prompts]
+    """How the loop chooses codes for `prompts`, and when it ends each.
+
+    Raises:
+        InvalidRequest: A prompt and its frames are more than the model has positions for.
+    """
+    seconds = options["max_seconds"]
+    budgets = [frame_budget(prompt.text.shape[1], seconds) for prompt in prompts]
+    if seconds == 0:  # what the user sets counts, whatever the publisher's limit
+        budgets = [min(budget, config.max_frames) for budget in budgets]
+    for prompt, budget in zip(prompts, budgets, strict=True):
+        _refuse_overflow(prompt.num_positions, budget, config.talker.max_positions)
     return Choices(
         first=_sampling(options, "", options["repetition_penalty"]),
         later=_sampling(options, "subtalker_", 1.0),
-        budgets=[min(budget, limit) if limit > 0 else budget for budget in budgets],
+        budgets=budgets,
         stops_loops=options["stop_loops"],
     )
 
@@ -73,6 +77,14 @@ def is_streamed(options: Mapping[str, Any], config: CheckpointConfig) -> bool:
     return bool(config.kind == BASE if mode == "auto" else mode == "streamed")
 
 
+def _refuse_overflow(read: int, made: int, most: int) -> None:
+    if read + made > most:
+        raise InvalidRequest(
+            f"A segment takes {read} positions of the model to read and up to {made} to say, and it has {most}; "
+            "shorten the text, the instruction or the reference, or set a lower max_seconds."
+        )
+
+
 def _sampling(options: Mapping[str, Any], prefix: str, repetition_penalty: float) -> Sampling:
     temperature = float(options[f"{prefix}temperature"])
     return Sampling(
@@ -85,13 +97,14 @@ def _sampling(options: Mapping[str, Any], prefix: str, repetition_penalty: float
 
 
 def _with_default(option: Option, generation: Mapping[str, Any]) -> Option:
-    value = generation.get(_GENERATION.get(option.name, ""))
+    value = option.default
+    if option.name in _PUBLISHED and generation.get(option.name) is not None:
+        value = number(generation, option.name, float)
     if not generation.get(_SWITCHES.get(option.name, ""), True):
         value = 0.0
-    if value is None:
+    if value == option.default:
         return option
-    within = min(max(type(option.default)(value), option.low), option.high)
-    return replace(option, default=type(option.default)(within))
+    return replace(option, default=type(option.default)(min(max(value, option.low), option.high)))
 
 
 def _place(name: str) -> tuple[int, str]:

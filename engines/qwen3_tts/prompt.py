@@ -58,6 +58,19 @@ class Prompt:
     codes: torch.Tensor | None
     is_streamed: bool
 
+    @property
+    def num_positions(self) -> int:
+        """Positions that the talker reads before the first frame."""
+        opening = ROLE_IDS + self.control.shape[1] + (self.speaker is not None or self.x_vector is not None) + 1
+        if self.instruction is not None:
+            opening += self.instruction.shape[1]
+        words = 0 if self.is_streamed else self.text.shape[1] + 1
+        if self.codes is not None and self.reference_text is not None:
+            if not self.is_streamed:
+                words += self.reference_text.shape[1]
+            return opening + words + len(self.codes) + 1
+        return opening + words + 1
+
 
 class PromptBuilder:
     """Makes prompts for one checkpoint.

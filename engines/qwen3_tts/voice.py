@@ -52,7 +52,7 @@ def voice_of(prompt: VoicePrompt | None, config: CheckpointConfig, manifest: Man
         return _cloned(prompt, config)
     if prompt is not None:
         _refuse_foreign(prompt, config)
-    if config.kind == CUSTOM_VOICE:
+    if config.kind == CUSTOM_VOICE and (prompt or manifest.voices):
         name = prompt.name if prompt else manifest.voices[0]
         return Voice(speaker=preset_voice(manifest, name).name.casefold())
     return Voice()
@@ -69,7 +69,12 @@ def _cloned(prompt: VoicePrompt | None, config: CheckpointConfig) -> Voice:
         raise InvalidRequest(
             f'The voice "{prompt.name}" was made by a Qwen3-TTS model of another size; make it again with this one.'
         )
-    return Voice(x_vector=x_vector, codes=codes, transcript=prompt.facts.get(TRANSCRIPT, ""))
+    transcript = prompt.facts.get(TRANSCRIPT, "")
+    if codes is not None and not transcript:
+        raise InvalidRequest(
+            f'The voice "{prompt.name}" has its recording\'s codes without its words; make it again with a transcript.'
+        )
+    return Voice(x_vector=x_vector, codes=codes, transcript=transcript)
 
 
 def _refuse_foreign(prompt: VoicePrompt, config: CheckpointConfig) -> None:

@@ -14,15 +14,18 @@ from .prompt import Prompt
 CODEC_ELEMENTS_PER_FRAME = 950_000
 VOICE_ELEMENTS_PER_SECOND = 6_000_000
 
-_CONTROL_POSITIONS = 16  # role, language, voice and marks around the text
 _LIVE_TENSORS = 4  # of a layer's widest activation at a time
 
 
-def talker_bytes(config: TalkerConfig, prompts: Sequence[Prompt], budgets: Sequence[int], element_bytes: int) -> int:
-    """Caches and activations of one batch."""
-    read = max(_read_positions(prompt) for prompt in prompts)
+def talker_bytes(
+    config: TalkerConfig, prompts: Sequence[Prompt], budgets: Sequence[int], element_bytes: int, is_fast: bool
+) -> int:
+    """Caches and activations of one batch; the fast loop's caches have room for whole budgets at once."""
+    read = max(prompt.num_positions for prompt in prompts)
     made = max(
-        generated_positions(prompt.text.shape[1], FRAMES_PER_TOKEN, budget, min_positions=min(budget, 64))
+        budget
+        if is_fast
+        else generated_positions(prompt.text.shape[1], FRAMES_PER_TOKEN, budget, min_positions=min(budget, 64))
         for prompt, budget in zip(prompts, budgets, strict=True)
     )
     rows = len(prompts)
@@ -35,12 +38,6 @@ def talker_bytes(config: TalkerConfig, prompts: Sequence[Prompt], budgets: Seque
 def _cache_bytes(config: QwenConfig, positions: int, rows: int, element_bytes: int) -> int:
     position = kv_position_bytes(config.num_kv_heads, config.head_dim, element_bytes)
     return peak_bytes(position, config.num_layers, positions, "dynamic", rows)
-
-
-def _read_positions(prompt: Prompt) -> int:
-    parts = (prompt.instruction, prompt.text, prompt.reference_text)
-    text = sum(part.shape[1] for part in parts if part is not None)
-    return _CONTROL_POSITIONS + text + (0 if prompt.codes is None else len(prompt.codes))
 
 
 def codec_bytes(frames: int, element_bytes: int) -> int:

@@ -1,214 +1,193 @@
-"""Everything from text to sound against the upstream package, under the same seed, bit for bit (CPU, float32)."""
+"""Everything from text to sound against the upstream package, under the same seed, bit for bit (CPU, float32).
 
-from contextlib import contextmanager
+A batch equals the upstream's batch of the same texts, not the texts said one by one: both draw for all rows at once.
+"""
 
-import numpy as np
+from dataclasses import dataclass
+
 import pytest
 import torch
 from mizuoto.engines import speech
-from mizuoto.engines.base import LoadSpec, Options
 from mizuoto.engines.qwen3_tts.engine import ENGINE
-from mizuoto.engines.voices import clone_voice, design_voice, preset_voice
-from mizuoto.mizuoto_runtime.audio import Audio
-from mizuoto.mizuoto_runtime.runtime import Runtime
-from mizuoto.tests.engines.qwen3_tts import oracle, tiny
+from mizuoto.tests.engines.qwen3_tts import models, oracle, tiny
 
 TEXT = "The cat sat on the mat and then it ran away."
-CPU = torch.device("cpu")
-RUNTIME = Runtime()
-SETTINGS = {"stop_loops": False}
+METHODS = {
+    "base": "generate_voice_clone",
+    "custom_voice": "generate_custom_voice",
+    "voice_design": "generate_voice_design",
+}
+FRAMES = 5
+ENDS_EARLY = 0  # a seed under which one row of the batch ends before the others
 
 
-@pytest.fixture(scope="session")
-def checkpoint(tmp_path_factory):
-    """(kind, size) -> folder of a tiny checkpoint."""
-    made = {}
+@dataclass
+class Said:
+    """What a model said: codes [T, codebooks] and hidden states [T, hidden_size] a text, the first one's waveform."""
 
-    def folder(kind, size="1b7"):
-        if (kind, size) not in made:
-            made[kind, size] = tmp_path_factory.mktemp("qwen") / f"{kind}-{size}"
-            tiny.build(made[kind, size], kind, size=size)
-        return made[kind, size]
-
-    return folder
+    codes: list
+    hidden: list
+    waveform: torch.Tensor
 
 
-def loaded(folder):
-    with torch.inference_mode(False):
-        return ENGINE.load(LoadSpec(folder.name, folder, CPU, torch.float32), RUNTIME)
+class Pair:
+    """One checkpoint, ours and theirs."""
+
+    def __init__(self, folder, kind):
+        self.model, self.upstream, self.kind = models.load(folder), oracle.load(folder), kind
+
+    def ours(self, texts, voice, seed, frames, **values):
+        hidden = []
+        with models.hooked(models.talker_of(self.model).decoder, lambda *call: hidden.append(call[-1][:, -1:].clone())):
+            found = speech.talk_list(
+                self.model,
+                [(text, seed) for text in texts],
+                voice,
+                models.options(frames, batch_size=len(texts), **values),
+                models.RUNTIME.context(seed),
+            )
+        codes = [each.segments[0].tensors["codes"] for each in found]
+        states = torch.cat(hidden, dim=1)
+        waveform = speech.decode(self.model, found[0], models.RUNTIME.context()).waveform[0]
+        return Said(codes, [states[row, : len(of)] for row, of in enumerate(codes)], waveform)
+
+    def theirs(self, texts, seed, frames, **arguments):
+        inner = type(self.upstream.model)
+        generate, found = inner.generate, {}
+
+        def keep(*args, **kwargs):
+            found["codes"], found["hidden"] = generate(*args, **kwargs)
+            return found["codes"], found["hidden"]
+
+        with pytest.MonkeyPatch.context() as patch, torch.random.fork_rng(devices=[]):
+            patch.setattr(inner, "generate", keep)
+            torch.manual_seed(seed)  # noqa: TID251 - the upstream draws from the global generator
+            waveforms, sample_rate = getattr(self.upstream, METHODS[self.kind])(
+                text=texts if len(texts) > 1 else texts[0], max_new_tokens=frames + 1, **arguments
+            )
+        assert sample_rate == ENGINE.manifest.sample_rate
+        return Said(list(found["codes"]), list(found["hidden"]), torch.from_numpy(waveforms[0]))
+
+    def assert_same(self, arguments, voice, *, texts=(TEXT,), seed=0, frames=FRAMES, **values):
+        mine = self.ours(list(texts), voice, seed, frames, **values)
+        expected = self.theirs(list(texts), seed, frames, **arguments)
+        for name in ("codes", "hidden"):
+            for one, other in zip(getattr(mine, name), getattr(expected, name), strict=True):
+                assert torch.equal(one, other), name
+        if len(texts) == 1:  # in a batch, the upstream decodes all rows at once
+            assert torch.equal(mine.waveform, expected.waveform)
+            assert 0.001 < mine.waveform.abs().max() < 1.0
+        return mine
 
 
-def ours(model, voice, seed, frames, text=TEXT, **options):
-    """(codes of the first segment, waveform)."""
-    values = {**SETTINGS, "max_seconds": frames / 12.5, "decoding": "exact", **options}
-    ctx = RUNTIME.context(seed)
-    codes = speech.talk(model, text, voice, Options("qwen3_tts", values), ctx)
-    assert len(codes.segments) == 1
-    return codes.segments[0].tensors["codes"], speech.decode(model, codes, RUNTIME.context()).waveform[0]
+@pytest.fixture
+def pair(checkpoint):
+    return lambda kind, size="1b7": Pair(checkpoint(kind, size), kind)
 
 
-def theirs(function, seed, frames, **arguments):
-    """(codes, waveform) of an upstream call."""
-    torch.manual_seed(seed)
-    found = {}
-    model = function.__self__.model
-    generate = type(model).generate
-
-    def keep(self, *args, **kwargs):
-        result = generate(self, *args, **kwargs)
-        found["codes"] = result[0]
-        return result
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(model), "generate", keep)
-        waveforms, sample_rate = function(max_new_tokens=frames + 1, **arguments)
-    assert sample_rate == 24000
-    return [codes for codes in found["codes"]], [torch.from_numpy(waveform) for waveform in waveforms]
+def cloning(transcript):
+    return {
+        "ref_audio": (models.reference().waveform[0].numpy(), 24000),
+        "ref_text": transcript,
+        "x_vector_only_mode": transcript is None,
+    }
 
 
-def assert_same(mine, upstream):
-    codes, waveform = mine
-    assert torch.equal(codes, upstream[0][0])
-    assert torch.equal(waveform, upstream[1][0])
-    assert 0.001 < waveform.abs().max() < 1.0
+@pytest.mark.parametrize(
+    ("transcript", "size", "seed"),
+    [("the hello", "1b7", 0), ("the hello", "1b7", 1), (None, "1b7", 2), (None, "0b6", 0)],
+)
+def test_clone(pair, transcript, size, seed):
+    both = pair("base", size)
+    voice = models.voice_for(both.model, "base", transcript)
+    both.assert_same({**cloning(transcript), "language": "English"}, voice, seed=seed, language="English")
 
 
-def reference(seconds=1.5):
-    return oracle.noise(seconds, seed=3)
-
-
-def as_audio(samples):
-    return Audio(torch.from_numpy(np.ascontiguousarray(samples))[None], 24000)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("transcript", ["the hello", None])
-def test_clone(checkpoint, seed, transcript):
-    folder = checkpoint("base")
-    model, upstream = loaded(folder), oracle.load(folder)
-    voice = clone_voice(model, as_audio(reference()), transcript, "", RUNTIME.context())
-    expected = theirs(
-        upstream.generate_voice_clone,
-        seed,
-        30,
-        text=TEXT,
-        language="English",
-        ref_audio=(reference(), 24000),
-        ref_text=transcript,
-        x_vector_only_mode=transcript is None,
-    )
-    assert_same(ours(model, voice, seed, 30, language="English"), expected)
-
-
-@pytest.mark.parametrize("size", ["0b6", "1b7"])
-@pytest.mark.parametrize(("speaker", "language"), [("Vivian", "English"), ("Eric", "Auto"), ("Dylan", "Chinese")])
-def test_preset(checkpoint, size, speaker, language):
-    folder = checkpoint("custom_voice", size)
-    model, upstream = loaded(folder), oracle.load(folder)
-    instruction = "sad" if size == "1b7" else ""
-    voice = preset_voice(model.manifest, speaker)
-    expected = theirs(
-        upstream.generate_custom_voice, 5, 25, text=TEXT, language=language, speaker=speaker, instruct=instruction
-    )
-    assert_same(ours(model, voice, 5, 25, language=language, instruction=instruction), expected)
+@pytest.mark.parametrize(
+    ("size", "speaker", "language", "instruction"),
+    [("0b6", "Vivian", "English", ""), ("1b7", "Eric", "Auto", "sad"), ("0b6", "Dylan", "Chinese", "")],
+)
+def test_preset(pair, size, speaker, language, instruction):
+    both = pair("custom_voice", size)
+    voice = models.preset_voice(both.model.manifest, speaker)
+    arguments = {"speaker": speaker, "language": language, "instruct": instruction}
+    both.assert_same(arguments, voice, seed=5, language=language, instruction=instruction)
 
 
 @pytest.mark.parametrize("description", ["a deep old voice", None])
-def test_design(checkpoint, description):
-    folder = checkpoint("voice_design")
-    model, upstream = loaded(folder), oracle.load(folder)
-    voice = design_voice(model, description, RUNTIME.context()) if description else None
-    expected = theirs(upstream.generate_voice_design, 9, 25, text=TEXT, instruct=description or "")
-    assert_same(ours(model, voice, 9, 25), expected)
+def test_design(pair, description):
+    both = pair("voice_design")
+    voice = models.design(both.model, description) if description else None
+    both.assert_same({"instruct": description or ""}, voice, seed=9)
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
-@pytest.mark.parametrize("mode", ["whole", "streamed"])
-def test_text_modes(checkpoint, kind, mode):
-    folder = checkpoint(kind)
-    model, upstream = loaded(folder), oracle.load(folder)
-    arguments, voice = call_of(kind, model)
-    expected = theirs(
-        getattr(upstream, arguments.pop("method")), 4, 20, text=TEXT, non_streaming_mode=mode == "whole", **arguments
-    )
-    assert_same(ours(model, voice, 4, 20, text_mode=mode), expected)
-
-
-def call_of(kind, model):
-    """(arguments of the upstream call, our voice) of the plainest request to a kind of checkpoint."""
-    if kind == "base":
-        voice = clone_voice(model, as_audio(reference()), "the hello", "", RUNTIME.context())
-        return {"method": "generate_voice_clone", "ref_audio": (reference(), 24000), "ref_text": "the hello"}, voice
-    if kind == "custom_voice":
-        return {"method": "generate_custom_voice", "speaker": "vivian"}, preset_voice(model.manifest, "vivian")
-    return {"method": "generate_voice_design", "instruct": "old"}, design_voice(model, "old", RUNTIME.context())
-
-
-def test_greedy(checkpoint):
-    folder = checkpoint("custom_voice")
-    model, upstream = loaded(folder), oracle.load(folder)
-    expected = theirs(
-        upstream.generate_custom_voice,
-        0,
-        30,
-        text=TEXT,
-        speaker="ryan",
-        do_sample=False,
-        subtalker_dosample=False,
-    )
-    assert_same(
-        ours(model, preset_voice(model.manifest, "Ryan"), 0, 30, temperature=0.0, subtalker_temperature=0.0), expected
+@pytest.mark.parametrize(
+    ("kind", "mode", "transcript", "text"),
+    [
+        ("base", "whole", "the hello", TEXT),
+        ("base", "whole", None, "Hi."),
+        ("base", "streamed", "the hello", "Hi."),  # fewer tokens than the reference has frames
+        ("base", "streamed", None, "Hi."),  # fewer tokens than the take has frames
+        ("custom_voice", "streamed", None, "Hi."),
+        ("voice_design", "streamed", None, TEXT),
+    ],
+)
+def test_text_modes_that_are_not_the_default(pair, kind, mode, transcript, text):
+    both = pair(kind)
+    voice = models.voice_for(both.model, kind, transcript)
+    arguments = {
+        "base": cloning(transcript),
+        "custom_voice": {"speaker": "Ryan"},
+        "voice_design": {"instruct": ""},
+    }[kind]
+    both.assert_same(
+        {**arguments, "non_streaming_mode": mode == "whole"}, voice, texts=[text], seed=4, frames=8, text_mode=mode
     )
 
 
-def test_sampling_options(checkpoint):
-    folder = checkpoint("custom_voice")
-    model, upstream = loaded(folder), oracle.load(folder)
+def test_greedy(pair):
+    both = pair("custom_voice")
+    arguments = {"speaker": "Ryan", "do_sample": False, "subtalker_dosample": False}
+    voice = models.voice_for(both.model, both.kind)
+    both.assert_same(arguments, voice, frames=8, temperature=0.0, subtalker_temperature=0.0)
+
+
+def test_sampling_options(pair):
+    both = pair("custom_voice")
     chosen = {
         **{"temperature": 1.3, "top_k": 20, "top_p": 0.8, "repetition_penalty": 1.4},
         **{"subtalker_temperature": 0.6, "subtalker_top_k": 9, "subtalker_top_p": 0.7},
     }
-    expected = theirs(upstream.generate_custom_voice, 2, 25, text=TEXT, speaker="ryan", **chosen)
-    assert_same(ours(model, preset_voice(model.manifest, "Ryan"), 2, 25, **chosen), expected)
+    voice = models.voice_for(both.model, both.kind)
+    both.assert_same({"speaker": "ryan", **chosen}, voice, seed=2, frames=8, **chosen)
 
 
-@contextmanager
-def eos_forbidden(model, upstream):
-    """Both models speak until they are stopped."""
-    eos = upstream.model.config.talker_config.codec_eos_token_id
-
-    def never(module, inputs, logits):
-        logits[..., eos] = -torch.inf
-        return logits
-
-    heads = [upstream.model.talker.codec_head, model.handles[0].module.codec_head]
-    hooks = [head.register_forward_hook(never) for head in heads]
-    yield
-    for hook in hooks:
-        hook.remove()
+BATCH = (TEXT, "Hi.", "A longer one than that, and then a little more of it.")
 
 
-def test_past_the_second_decode_chunk(checkpoint):
-    """More than 300 frames, far beyond the codec's window of 72."""
-    folder = checkpoint("voice_design", "0b6")
-    model, upstream = loaded(folder), oracle.load(folder)
-    with eos_forbidden(model, upstream):
-        expected = theirs(upstream.generate_voice_design, 1, 310, text=TEXT, instruct="")
-        codes, waveform = ours(model, None, 1, 310)
-    assert len(codes) == 310
-    assert_same((codes, waveform), expected)
+@pytest.mark.parametrize(("kind", "transcript"), [("custom_voice", None), ("base", "the hello")])
+def test_batch(pair, kind, transcript):
+    """Prompts of three lengths, and texts that are read along for as many frames."""
+    both = pair(kind)
+    arguments = cloning(transcript) if kind == "base" else {"speaker": "ryan"}
+    both.assert_same(arguments, models.voice_for(both.model, kind, transcript), texts=BATCH, seed=6, frames=8)
 
 
-def test_batch(checkpoint):
-    """Several texts at once equal the upstream's batch of the same texts."""
-    folder = checkpoint("custom_voice")
-    model, upstream = loaded(folder), oracle.load(folder)
-    texts = [TEXT, "Hi.", "A longer one than that, and then a little more of it."]
-    values = {**SETTINGS, "max_seconds": 2.0, "decoding": "exact", "batch_size": 3}
-    voice = preset_voice(model.manifest, "Ryan")
-    found = speech.talk_list(
-        model, [(text, 6) for text in texts], voice, Options("qwen3_tts", values), RUNTIME.context(6)
-    )
-    expected, _ = theirs(upstream.generate_custom_voice, 6, 25, text=texts, speaker="ryan")
-    for mine, upstreams in zip(found, expected, strict=True):
-        assert torch.equal(mine.segments[0].tensors["codes"], upstreams)
+def test_a_row_of_a_batch_that_ends_leaves_the_others_alone(pair):
+    both = pair("custom_voice", "0b6")
+    voice = models.voice_for(both.model, both.kind)
+    mine = both.assert_same({"speaker": "ryan"}, voice, texts=BATCH, seed=ENDS_EARLY, frames=14)
+    assert len({len(codes) for codes in mine.codes}) > 1
+
+
+def test_past_the_second_decode_chunk(tmp_path, monkeypatch):
+    """More than 300 frames, far beyond the codec's window of 72; of two codebooks, since the upstream is slow."""
+    monkeypatch.setattr(tiny, "NUM_CODEBOOKS", 2)
+    monkeypatch.setitem(tiny.CODEC_DECODER, "num_quantizers", 2)
+    tiny.build(tmp_path, "voice_design", size="0b6")
+    both = Pair(tmp_path, "voice_design")
+    eos = both.upstream.model.config.talker_config.codec_eos_token_id
+    never = models.hooked(both.upstream.model.talker.codec_head, lambda *call: models.without(call[-1], eos))
+    with never, models.endless(both.model):
+        mine = both.assert_same({"instruct": ""}, None, seed=1, frames=304)
+    assert len(mine.codes[0]) == 304

@@ -80,7 +80,7 @@ Shapes = Iterator[tuple[str, tuple[int, ...]]]
 
 def build(
     folder: Path,
-    kind: str = "custom_voice",
+    kind: str = "base",
     *,
     seed: int = 0,
     size: str = "0b6",
@@ -416,3 +416,10 @@ def codec_weight(name: str, shape: tuple[int, ...], generator: torch.Generator) 
     if len(shape) == 1:
         return vector(name, shape, generator, 0.02 if name.endswith("bias") else 0.1)
     return scaled_noise(shape, 0.75 if name.startswith("decoder.") else 1.0, generator)
+
+
+REQUEST = {
+    **{"text": "Hi. Ho.", "max_text_size": 4},
+    # Takes of noise never end by themselves: a few frames of each, with a warning.
+    "options": {"max_seconds": 0.16, "at_limit": "warn"},
+}
