@@ -159,15 +159,16 @@ class LoadedQwen3Tts:
             codes = torch.cat((reference, codes))
         handle = self._codec
         for start, stop, context in windows(len(codes)):
+            if stop * SAMPLES_PER_FRAME <= skipped:
+                continue  # nothing but reference
 
             def decoded(frames: torch.Tensor = codes[start:stop].T[None], context: int = context) -> torch.Tensor:
                 waveform: torch.Tensor = handle.module(frames.to(handle.compute_device))
                 return waveform[0, :, context * SAMPLES_PER_FRAME :].float().cpu()
 
             waveform = ctx.run("codec decoder", [handle], decoded, codec_bytes(stop - start, self._element_bytes))
-            ready, skipped = waveform[:, skipped:], max(0, skipped - waveform.shape[-1])
-            if ready.shape[-1]:
-                yield AudioChunk(ready, MANIFEST.sample_rate)
+            first = (start + context) * SAMPLES_PER_FRAME
+            yield AudioChunk(waveform[:, max(0, skipped - first) :], MANIFEST.sample_rate)
 
 
 # Ending -> code of the warning, what happened, what may help besides another seed.

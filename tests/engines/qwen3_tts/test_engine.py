@@ -9,6 +9,7 @@ import torch
 from mizuoto.engines import speech
 from mizuoto.engines.artifacts import Codes, Segment
 from mizuoto.engines.qwen3_tts import fast, generation
+from mizuoto.engines.qwen3_tts.codec import decode_chunks
 from mizuoto.engines.qwen3_tts.prompt import PromptBuilder, Voice
 from mizuoto.engines.qwen3_tts.workload import talker_bytes
 from mizuoto.mizuoto_runtime.errors import Cancelled, EngineError, InvalidRequest, Unsupported
@@ -205,3 +206,17 @@ def test_sound_comes_in_chunks_that_make_up_the_whole(model):
         chunks = [chunk.waveform for chunk in model.decode(codes, models.RUNTIME.context())]
     assert [chunk.shape[-1] for chunk in chunks] == [300 * 1920, 10 * 1920]
     assert torch.equal(torch.cat(chunks, dim=-1), speech.decode(model, codes, models.RUNTIME.context()).waveform)
+
+
+def test_only_windows_with_speech_of_their_own_are_decoded(model):
+    codes = torch.randint(32, (640, 16), generator=torch.Generator().manual_seed(0))
+    reference, own = codes[:620], codes[620:]
+    module = next(handle.module for handle in model.handles if handle.name.endswith(":codec"))
+    with torch.inference_mode():
+        whole = torch.cat(list(decode_chunks(module, codes.T[None])), dim=-1)[0]
+    segment = Segment("x", 0, {"codes": own, "reference": reference})
+    decoded = []
+    with models.hooked(module, lambda _, inputs, output: decoded.append(inputs[0].shape[-1])):
+        found = speech.decode(model, Codes("qwen3_tts", 24000, (segment,)), models.RUNTIME.context()).waveform
+    assert torch.equal(found, whole[:, int(620 / 640 * whole.shape[-1]) :])
+    assert decoded == [65]  # the third window, with its context
