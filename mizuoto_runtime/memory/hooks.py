@@ -58,15 +58,16 @@ class UnitHooks:
         """The unit's own forward begins."""
         for registry, key, _ in self._inner:
             if len(registry) == 1 and key in registry:
-                del registry[key]
+                registry.clear()  # cheaper than taking out the one
 
     def show(self) -> None:
         """It ends, or waits for another unit."""
         for registry, key, hook in self._inner:
-            if key not in registry:
+            if not registry:
                 registry[key] = hook
-                if len(registry) > 1:
-                    registry.move_to_end(key, last=False)  # before those that came meanwhile
+            elif key not in registry:
+                registry[key] = hook
+                registry.move_to_end(key, last=False)  # before those that came meanwhile
 
     def remove(self) -> None:
         """Take ours off; those of others stay."""
