@@ -31,6 +31,7 @@ from torch import nn  # noqa: E402
 SMALL, LARGE = Shape(128), Shape(512)
 ROUNDS, FORWARDS = 120, 1
 MAX_OF_DIFFUSERS, MAX_OF_ACCELERATE, MAX_OF_COMFYUI, MAX_ADDED_US = 0.25, 0.06, 0.5, 45.0
+ACCELERATE_US = 760.0  # where the 45 us of the guard come from
 MAX_WITH_COPIES = 1.10
 CARD = torch.device("cuda", 0)
 
@@ -92,7 +93,9 @@ def bookkeeping_rows() -> Iterator[dict]:
         check_equal(body, hidden, expected)
     added = added_us(best_s({name: passes(body, hidden) for name, body in variants.items()}, ROUNDS))
     what = f"us added to a layer of {SMALL.num_layers} x {SMALL.width} when it streams and no byte moves"
-    yield row("C1", what, added["ours"], None, MAX_ADDED_US)
+    # So many microseconds on one machine say nothing of another: the guard is as much slower as accelerate is.
+    guard = MAX_ADDED_US * added.get("accelerate", ACCELERATE_US) / ACCELERATE_US
+    yield row("C1", f"{what}, against the guard for a machine of this speed", added["ours"], guard, 1.0)
     for name, (_, bar) in rivals.items():
         yield row(f"C1-{name}", f"{what}, against {name}", added["ours"], added[name], bar)
     if "COMFYUI_PATH" not in os.environ:
@@ -182,7 +185,7 @@ def copying_row() -> dict:
                 slot.copy_(source)
 
     functions = {"resident": passes(resident, hidden), "ours": passes(ours, hidden), "copies": copy_alone}
-    best = best_s(functions, ROUNDS // 4)
+    best = best_s(functions, ROUNDS // 2)
     return row(
         "C5",
         f"s of a pass over {LARGE.num_layers} x {LARGE.width} all streamed, against resident + the copies",
