@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +13,13 @@ from ...mizuoto_runtime.errors import ModelFileError
 from ...mizuoto_runtime.loading.checkpoint import read_checkpoint_folder
 from ...mizuoto_runtime.loading.fields import mapping, read_json
 from ...mizuoto_runtime.loading.keys import load_into
+from ...mizuoto_runtime.loading.rows import stored_rows
 from ...mizuoto_runtime.nn.ecapa import EcapaConfig
 from ...mizuoto_runtime.nn.mimi import MimiConfig
 from ...mizuoto_runtime.nn.rvq import fold_codebooks
 from .codec import CodecConfig, CodecDecoder
 from .config import BASE, TOKENIZER_TYPE, CheckpointConfig
-from .keys import rename
+from .keys import TEXT_EMBEDDING, rename
 from .talker import Talker
 from .voice import VoiceEncoder
 
@@ -54,8 +56,11 @@ def read_components(folder: Path, config: CheckpointConfig, dtype: torch.dtype) 
             "copy the speech_tokenizer folder of the same model there."
         )
     voice = None
+    shape = config.talker
+    # A third of the small checkpoint, of which a prompt needs a few rows.
+    text = stored_rows(folder, TEXT_EMBEDDING, (shape.text_vocab_size, shape.text_hidden_size))
     with torch.device("meta"):
-        talker = Talker(config.talker, config.text_tokens)
+        talker = Talker(shape, config.text_tokens, text)
         codec = CodecDecoder(CodecConfig.from_json(mapping(codec_config, "decoder_config")))
         if config.kind == BASE:
             mimi = MimiConfig.from_json(mapping(codec_config, "encoder_config"), config.talker.num_codebooks)
@@ -63,12 +68,16 @@ def read_components(folder: Path, config: CheckpointConfig, dtype: torch.dtype) 
     modules: dict[str, nn.Module] = {TALKER: talker, CODEC: codec} | ({VOICE: voice} if voice else {})
     tensors: dict[str, dict[str, torch.Tensor]] = {name: {} for name in modules}
     for source in (folder, tokenizer):
-        for key, tensor in read_checkpoint_folder(source, dtype, lambda key: rename(key)[0] in modules):
+        for key, tensor in read_checkpoint_folder(source, dtype, lambda key: _is_read(key, modules)):
             component, name = rename(key)
             tensors[component][name] = tensor
     for component, module in modules.items():
         load_into(module, fold_codebooks(tensors.pop(component)), folder.name)
     return Components(talker, codec, voice)
+
+
+def _is_read(key: str, modules: Mapping[str, nn.Module]) -> bool:
+    return key != TEXT_EMBEDDING and rename(key)[0] in modules
 
 
 def find_tokenizer(folder: Path) -> Path:

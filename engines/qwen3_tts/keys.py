@@ -16,12 +16,15 @@ PREFIXES: dict[str, tuple[str, str]] = {
 }
 """Prefix of a key -> component, and what replaces the prefix there. The last two are the speech tokenizer's."""
 
+TEXT_EMBEDDING = "talker.model.text_embedding.weight"
+"""The one tensor that stays in its file."""
+
 TALKER: Table = (
     (r"^code_predictor\.model\.codec_embedding\.", "predictor.embeddings."),
     (r"^code_predictor\.model\.", "predictor.decoder."),
     (r"^code_predictor\.lm_head\.", "predictor.heads."),
     (r"^code_predictor\.small_to_mtp_projection\.", "predictor.projection."),
-    (r"^model\.(text|codec)_embedding\.", r"\1_embedding."),
+    (r"^model\.codec_embedding\.", "codec_embedding."),
     (r"^model\.", "decoder."),
 )
 

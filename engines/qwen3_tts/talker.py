@@ -12,7 +12,6 @@ from ...mizuoto_runtime import ops
 from ...mizuoto_runtime.lm.cache import GrowingCache, KvCache
 from ...mizuoto_runtime.lm.qwen import QwenDecoder
 from ...mizuoto_runtime.lm.sampling import Sampler
-from ...mizuoto_runtime.memory.units import pin_to_cpu
 from .config import TalkerConfig, TextTokens
 from .prompt import Prompt
 
@@ -71,15 +70,20 @@ class CodePredictor(nn.Module):
 
 
 class Talker(nn.Module):
-    """Prompt to embeddings, embeddings to hidden states, hidden states to frames."""
+    """Prompt to embeddings, embeddings to hidden states, hidden states to frames.
 
-    def __init__(self, config: TalkerConfig, text_tokens: TextTokens) -> None:
+    Args:
+        config: Its shape.
+        text_tokens: Ids of special tokens.
+        text_embedding: Text ids on the CPU to their embeddings there, in whatever dtype.
+    """
+
+    def __init__(self, config: TalkerConfig, text_tokens: TextTokens, text_embedding: nn.Module) -> None:
         super().__init__()
         self.config = config
         self._text_tokens = text_tokens
         hidden_size = config.decoder.hidden_size
-        # Looked up once a prompt: a third of the small checkpoint that never has to be on the device.
-        self.text_embedding = pin_to_cpu(ops.Embedding(config.text_vocab_size, config.text_hidden_size))
+        self.text_embedding = text_embedding
         self.text_projection = TextProjection(config.text_hidden_size, hidden_size)
         self.codec_embedding = ops.Embedding(config.vocab_size, hidden_size)
         self.decoder = QwenDecoder(config.decoder)
@@ -137,7 +141,8 @@ class Talker(nn.Module):
         return codes, torch.cat((embedded, others), dim=1).sum(1, keepdim=True)
 
     def _text(self, ids: torch.Tensor | Sequence[Sequence[int]], device: torch.device) -> torch.Tensor:
-        return self.text_projection(self.text_embedding(torch.as_tensor(ids)).to(device))
+        embedded = self.text_embedding(torch.as_tensor(ids))
+        return self.text_projection(embedded.to(device, self.codec_embedding.weight.dtype))
 
     def _codec(self, ids: torch.Tensor, device: torch.device) -> torch.Tensor:
         return self.codec_embedding(ids.to(device))

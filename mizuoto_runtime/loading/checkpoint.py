@@ -10,7 +10,7 @@ import torch
 
 from ..errors import ModelFileError
 from .fields import read_json
-from .header import damaged, read_header, require_file, unique_keys
+from .header import StoredTensor, damaged, read_header, require_file, unique_keys
 from .pickle import SUFFIXES, read_pickle
 from .safetensors import Select, read_safetensors
 
@@ -69,6 +69,22 @@ def read_checkpoint_folder(
         _check_shard(folder / name, names, index)
     for name in wanted:
         yield from read_safetensors(folder / name, dtype, select)
+
+
+def find_stored(folder: Path, name: str, stem: str = "model") -> tuple[Path, StoredTensor]:
+    """The file of a folder that holds the tensor `name`, and where in it; files as in `read_checkpoint_folder`.
+
+    Raises:
+        ModelFileError: No file holds it, or the one that should is missing or damaged.
+    """
+    path, index = folder / f"{stem}{_SUFFIX}", folder / f"{stem}{_SUFFIX}.index.json"
+    if not path.is_file() and index.is_file():
+        shard = next((shard for shard, names in read_index(index).items() if name in names), None)
+        path = path if shard is None else folder / shard
+    found = next((tensor for tensor in read_header(path).tensors if tensor.name == name), None)
+    if found is None:
+        raise ModelFileError(f'"{path}" lacks the tensor "{name}"; use the folder as its publisher offers it.')
+    return path, found
 
 
 def read_index(path: Path) -> dict[str, frozenset[str]]:

@@ -61,7 +61,7 @@ def _read(path: Path, file: FileIO, tensor: StoredTensor, dtype: torch.dtype, st
     flat = target.view(-1)
     try:
         if dtype == tensor.dtype:
-            _fill(file, flat, tensor.offset)
+            fill(file, flat, tensor.offset)
         else:
             _convert(file, flat, tensor, stage)
     except OSError as error:
@@ -76,11 +76,11 @@ def _convert(file: FileIO, flat: torch.Tensor, tensor: StoredTensor, stage: torc
     staged = stage[: len(stage) // tensor.dtype.itemsize * tensor.dtype.itemsize].view(tensor.dtype)
     for start in range(0, len(flat), max(1, len(staged))):
         part = staged[: len(flat) - start]
-        _fill(file, part, tensor.offset + start * tensor.dtype.itemsize)
+        fill(file, part, tensor.offset + start * tensor.dtype.itemsize)
         flat[start : start + len(part)].copy_(part)
 
 
-def _fill(file: FileIO, flat: torch.Tensor, offset: int) -> None:
+def fill(file: FileIO, flat: torch.Tensor, offset: int) -> None:
     """Overwrite a contiguous tensor of one dimension with the bytes at `offset`."""
     view = flat.view(torch.uint8).numpy().data
     done = 0
