@@ -98,7 +98,7 @@ def generate(
     Source: qwen-tts 0.1.1, Qwen3TTSForConditionalGeneration.generate with transformers 4.57.3's `generate`.
     """
     batch = batched([talker.embed(prompt, device) for prompt in prompts])
-    cache = GrowingCache(batch.num_padding)
+    cache, predicted = GrowingCache(batch.num_padding), GrowingCache(reserve=talker.config.num_codebooks)
     sampler, later = samplers(talker, choices, device)
     eos = talker.config.tokens.eos
     rows = [Row(budget) for budget in choices.budgets]
@@ -109,7 +109,8 @@ def generate(
         if all(note(rows, first.tolist(), eos, choices.stops_loops)):
             return takes(rows, frames)
         check()  # rows that are over go on with the others, which do not notice
-        codes, summed = talker.frame(hidden, first, later, generator)
+        predicted.reset()
+        codes, summed = talker.frame(hidden, first, later, generator, predicted)
         step = len(frames)
         frames.append(codes)
         summed = summed + (batch.trailing[:, step : step + 1] if step < batch.trailing.shape[1] else batch.pad)

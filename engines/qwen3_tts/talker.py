@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ...mizuoto_runtime import ops
-from ...mizuoto_runtime.lm.cache import GrowingCache, KvCache
+from ...mizuoto_runtime.lm.cache import KvCache
 from ...mizuoto_runtime.lm.qwen import QwenDecoder
 from ...mizuoto_runtime.lm.sampling import Sampler
 from .config import TalkerConfig, TextTokens
@@ -131,11 +131,13 @@ class Talker(nn.Module):
         first: torch.Tensor,
         sampler: Sampler,
         generator: torch.Generator | None,
-        cache: KvCache | None = None,
+        cache: KvCache,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """A whole frame [B, codebooks] from its first code [B], and the sum of its embeddings [B, 1, hidden_size]."""
+        """A whole frame [B, codebooks] from its first code [B], and the sum of its embeddings [B, 1, hidden_size].
+
+        `cache` is the predictor's and empty.
+        """
         embedded = self.codec_embedding(first[:, None])
-        cache = cache or GrowingCache(reserve=self.config.num_codebooks)
         rest, others = self.predictor(hidden[:, -1:], embedded, cache, sampler, generator)
         codes = torch.cat((first[:, None], rest), dim=1)
         return codes, torch.cat((embedded, others), dim=1).sum(1, keepdim=True)

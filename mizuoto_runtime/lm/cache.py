@@ -11,6 +11,8 @@ from typing import Protocol
 
 import torch
 
+from .rope import Angles, Rope
+
 _BLOCK = 64  # positions that a growing cache adds at a time
 
 
@@ -34,6 +36,10 @@ class KvCache(Protocol):
 
     def begin(self, num_tokens: int, device: torch.device) -> Step:
         """Where the next `num_tokens` positions are and what they see; changes nothing."""
+        ...
+
+    def angles(self, step: Step, rope: Rope) -> Angles:
+        """How the heads of a step are turned."""
         ...
 
     def update(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -60,6 +66,7 @@ class GrowingCache:
         self.num_padding = num_padding
         self.reserve = reserve
         self.length = 0
+        self._angles: Angles | None = None  # of the first positions, whatever is in the cache
         self._keys: dict[int, torch.Tensor] = {}
         self._values: dict[int, torch.Tensor] = {}
 
@@ -76,6 +83,17 @@ class GrowingCache:
         if self.length and num_tokens > 1:
             return Step(positions, _not_after(torch.arange(end, device=device), positions), causal=False)
         return Step(positions, None, causal=num_tokens > 1)
+
+    def angles(self, step: Step, rope: Rope) -> Angles:
+        """See `KvCache`; computed once for many positions, as a step of one costs about as much."""
+        if self.num_padding is not None:
+            return rope.angles(step.positions)
+        end = self.length + step.positions.shape[1]
+        if self._angles is None or self._angles[0].shape[1] < end:
+            room = -(-max(2 * self.length, end, self.reserve) // _BLOCK) * _BLOCK
+            self._angles = rope.angles(torch.arange(room, device=step.positions.device)[None])
+        cos, sin = self._angles
+        return cos[:, self.length : end], sin[:, self.length : end]
 
     def update(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """See `KvCache`."""
@@ -139,6 +157,10 @@ class StaticCache:
         if self.num_padding is not None:
             return _padded(positions, self._slots, self.num_padding)
         return Step(positions, _not_after(self._slots, positions), causal=False)
+
+    def angles(self, step: Step, rope: Rope) -> Angles:
+        """See `KvCache`."""
+        return rope.angles(step.positions)
 
     def update(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """See `KvCache`."""

@@ -20,7 +20,7 @@ from ..attention import Site, attend
 from ..errors import ModelFileError
 from ..nn.norm import RMSNorm
 from .cache import KvCache, Step
-from .rope import Angles, rotary, rotated
+from .rope import Angles, Rope, rotated
 
 _PLAIN_ROPE = ("default", "mrope")  # mrope with equal position streams is plain rope
 
@@ -131,7 +131,7 @@ class QwenDecoder(nn.Module):
         """
         batch, num_tokens, width = embeddings.shape
         step = cache.begin(num_tokens, embeddings.device)
-        angles = rotary(step.positions, self.config.head_dim, self.config.rope_theta, embeddings.dtype)
+        angles = cache.angles(step, Rope(self.config.head_dim, self.config.rope_theta, embeddings.dtype))
         this = Pass((batch, num_tokens), step, angles, cache)
         hidden = embeddings.reshape(-1, width)  # a matrix product of two dimensions is dispatched in half the time
         for layer in self.layers:

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 
 Angles = tuple[torch.Tensor, torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Rope:
+    """One model's embedding: what `rotary` needs beside the positions."""
+
+    head_dim: int
+    theta: float
+    dtype: torch.dtype
+
+    def angles(self, positions: torch.Tensor) -> Angles:
+        """See `rotary`."""
+        return rotary(positions, self.head_dim, self.theta, self.dtype)
 
 
 def rotary(positions: torch.Tensor, head_dim: int, theta: float, dtype: torch.dtype) -> Angles:
