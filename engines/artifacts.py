@@ -58,7 +58,14 @@ class VoicePrompt:
         Raises:
             ModelFileError: Missing, damaged or another kind of file.
         """
-        return _read(path, "voice", lambda data, tensors: cls(data["engine"], data["name"], tensors, data["facts"]))
+
+        def build(data: dict[str, Any], tensors: dict[str, torch.Tensor]) -> VoicePrompt:
+            texts = (data["engine"], data["name"], *data["facts"], *data["facts"].values())
+            if not all(isinstance(text, str) for text in texts):
+                raise TypeError("a text is none")
+            return cls(data["engine"], data["name"], tensors, dict(data["facts"]))
+
+        return _read(path, "voice", build)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,5 +155,5 @@ def _read(path: Path, kind: str, build: Callable[[dict[str, Any], dict[str, torc
         raise ModelFileError(f'"{path}" is no {kind} file of this pack; choose one that its save node wrote.')
     try:
         return build(json.loads(header["data"]), tensors)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f'"{path}" is damaged ({error!r}); save it again from the node that made it.') from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -16,7 +17,7 @@ from ...mizuoto_runtime.text.bpe import ByteBpe
 from ..artifacts import AudioChunk, Codes, Segment, VoicePrompt
 from ..base import LoadSpec
 from .checkpoint import CODEC, TALKER, VOICE, Components, read_components
-from .codec import SAMPLES_PER_FRAME, windows
+from .codec import LEFT_CONTEXT_FRAMES, SAMPLES_PER_FRAME, Window, windows
 from .config import CheckpointConfig
 from .ending import BUDGET, EOS, FRAME_RATE_HZ, LOOP
 from .fast import generate_fast
@@ -28,6 +29,7 @@ from .talker import Talker
 from .voice import CODES, DESCRIPTION, TRANSCRIPT, X_VECTOR, voice_of
 from .workload import codec_bytes, talker_bytes, voice_bytes
 
+SHORT_FRAMES = 75  # of a window of the codec where memory ran out and the user allows other bits
 REFERENCE = "reference"  # the codes of a cloned voice, decoded before a segment's own so that it goes on from there
 
 
@@ -157,18 +159,33 @@ class LoadedQwen3Tts:
             total = len(reference) + len(codes)
             skipped = int(len(reference) / total * (total * SAMPLES_PER_FRAME))
             codes = torch.cat((reference, codes))
-        handle = self._codec
-        for start, stop, context in windows(len(codes)):
-            if stop * SAMPLES_PER_FRAME <= skipped:
+        for window in windows(len(codes)):
+            if window.stop * SAMPLES_PER_FRAME <= skipped:
                 continue  # nothing but reference
-
-            def decoded(frames: torch.Tensor = codes[start:stop].T[None], context: int = context) -> torch.Tensor:
-                waveform: torch.Tensor = handle.module(frames.to(handle.compute_device))
-                return waveform[0, :, context * SAMPLES_PER_FRAME :].float().cpu()
-
-            waveform = ctx.run("codec decoder", [handle], decoded, codec_bytes(stop - start, self._element_bytes))
-            first = (start + context) * SAMPLES_PER_FRAME
+            decoded = partial(self._window, codes, window)
+            shorter = partial(self._in_short_windows, codes, window)
+            working_bytes = codec_bytes(window.stop - window.start, self._element_bytes)
+            fallback = (f"codec windows of {SHORT_FRAMES} frames", shorter)
+            waveform = ctx.run("codec decoder", [self._codec], decoded, working_bytes, fallback=fallback)
+            first = (window.start + window.context) * SAMPLES_PER_FRAME
             yield AudioChunk(waveform[:, max(0, skipped - first) :], MANIFEST.sample_rate)
+
+    def _window(self, codes: torch.Tensor, window: Window) -> torch.Tensor:
+        """[1, T] of the frames behind a window's context."""
+        frames = codes[window.start : window.stop].T[None].to(self._codec.compute_device)
+        waveform: torch.Tensor = self._codec.module(frames)
+        return waveform[0, :, window.context * SAMPLES_PER_FRAME :].float().cpu()
+
+    def _in_short_windows(self, codes: torch.Tensor, window: Window) -> torch.Tensor:
+        """About the same in a quarter of the memory: a frame hears less of what came before it (S159)."""
+        first = window.start + window.context
+        pieces = []
+        for short in windows(window.stop - first, SHORT_FRAMES):
+            # Later windows have their context inside this one, the first in front of it.
+            context = short.context or min(LEFT_CONTEXT_FRAMES, first)
+            start = first + short.start + short.context - context
+            pieces.append(self._window(codes, Window(start, first + short.stop, context)))
+        return torch.cat(pieces, dim=-1)
 
 
 # Ending -> code of the warning, what happened, what may help besides another seed.

@@ -12,7 +12,7 @@ from ...mizuoto_runtime.nn.mimi import MimiConfig, MimiEncoder
 from ..artifacts import VoicePrompt
 from ..base import Manifest
 from ..voices import preset_voice
-from .config import BASE, CUSTOM_VOICE, VOICE_DESIGN, CheckpointConfig
+from .config import BASE, CUSTOM_VOICE, VOICE_DESIGN, CheckpointConfig, TalkerConfig
 from .prompt import Voice
 
 SAMPLE_RATE = 24000
@@ -65,7 +65,9 @@ def _cloned(prompt: VoicePrompt | None, config: CheckpointConfig) -> Voice:
             "or load a CustomVoice model for presets."
         )
     x_vector, codes = prompt.tensors[X_VECTOR], prompt.tensors.get(CODES)
-    if x_vector.shape != (config.talker.decoder.hidden_size,):
+    if not _is_sound(x_vector, codes, config.talker):
+        raise InvalidRequest(f'The voice "{prompt.name}" is damaged; make it again with a Voice Prompt node.')
+    if len(x_vector) != config.talker.decoder.hidden_size:
         raise InvalidRequest(
             f'The voice "{prompt.name}" was made by a Qwen3-TTS model of another size; make it again with this one.'
         )
@@ -75,6 +77,16 @@ def _cloned(prompt: VoicePrompt | None, config: CheckpointConfig) -> Voice:
             f'The voice "{prompt.name}" has its recording\'s codes without its words; make it again with a transcript.'
         )
     return Voice(x_vector=x_vector, codes=codes, transcript=transcript)
+
+
+def _is_sound(x_vector: torch.Tensor, codes: torch.Tensor | None, config: TalkerConfig) -> bool:
+    """Whether tensors of a voice, which may come from anywhere, are safe to compute with: a card would not forgive."""
+    if x_vector.dim() != 1 or not x_vector.is_floating_point() or not x_vector.isfinite().all():
+        return False
+    if codes is None:
+        return True
+    is_table = codes.dtype == torch.int64 and codes.dim() == 2 and codes.shape[1] == config.num_codebooks
+    return is_table and len(codes) > 0 and bool(((codes >= 0) & (codes < config.codebook_size)).all())
 
 
 def _refuse_foreign(prompt: VoicePrompt, config: CheckpointConfig) -> None:

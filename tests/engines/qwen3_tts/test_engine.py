@@ -8,12 +8,17 @@ import pytest
 import torch
 from mizuoto.engines import speech
 from mizuoto.engines.artifacts import Codes, Segment
+from mizuoto.engines.base import LoadSpec
 from mizuoto.engines.qwen3_tts import fast, generation
-from mizuoto.engines.qwen3_tts.codec import decode_chunks
+from mizuoto.engines.qwen3_tts.codec import SAMPLES_PER_FRAME, decode_chunks
+from mizuoto.engines.qwen3_tts.engine import ENGINE
 from mizuoto.engines.qwen3_tts.prompt import PromptBuilder, Voice
 from mizuoto.engines.qwen3_tts.workload import talker_bytes
+from mizuoto.mizuoto_runtime.device import CPU
 from mizuoto.mizuoto_runtime.errors import Cancelled, EngineError, InvalidRequest, Unsupported
 from mizuoto.mizuoto_runtime.lm.cache import StaticCache
+from mizuoto.mizuoto_runtime.runtime import Runtime
+from mizuoto.mizuoto_runtime.settings import Settings
 from mizuoto.tests.contract.card import live_tensors
 from mizuoto.tests.engines.qwen3_tts import models
 
@@ -220,3 +225,29 @@ def test_only_windows_with_speech_of_their_own_are_decoded(model):
         found = speech.decode(model, Codes("qwen3_tts", 24000, (segment,)), models.RUNTIME.context()).waveform
     assert torch.equal(found, whole[:, int(620 / 640 * whole.shape[-1]) :])
     assert decoded == [65]  # the third window, with its context
+
+
+def test_where_memory_runs_out_for_good_shorter_windows_may_do(checkpoint, monkeypatch):  # S159
+    runtime = Runtime(Settings(oom_fallback=True, oom_retries=0))
+    model = ENGINE.load(LoadSpec("tiny", checkpoint(*PRESETS), CPU, torch.float32), runtime)
+    module = next(handle.module for handle in model.handles if handle.name.endswith(":codec"))
+    codes = torch.randint(32, (640, 16), generator=torch.Generator().manual_seed(0))
+    segments = (Segment("x", 0, {"codes": codes[20:], "reference": codes[:20]}),)
+    with torch.inference_mode():
+        expected = torch.cat(list(decode_chunks(module, codes.T[None])), dim=-1)[0][:, 20 * SAMPLES_PER_FRAME :]
+    forward, seen = module.forward, []
+
+    def little_memory(frames):
+        seen.append(frames.shape[-1])
+        if frames.shape[-1] > 100:
+            raise torch.OutOfMemoryError("out of memory")
+        return forward(frames)
+
+    monkeypatch.setattr(module, "forward", little_memory)
+    ctx = runtime.context()
+    found = speech.decode(model, Codes("qwen3_tts", 24000, segments), ctx).waveform
+    assert found.shape == expected.shape
+    # A sample hears some frames back at most: only what follows a cut by less than that may differ.
+    assert torch.corrcoef(torch.cat((found, expected)))[0, 1] > 0.99
+    assert seen == [300, 75, 100, 100, 100, 325, 100, 100, 100, 100, 65]
+    assert ctx.report.applied["fallbacks"] == ["codec windows of 75 frames"] * 2

@@ -9,7 +9,7 @@ from mizuoto.engines.qwen3_tts.voice import voice_of
 from mizuoto.engines.voices import clone_voice, design_voice, preset_voice
 from mizuoto.mizuoto_runtime.audio import Audio
 from mizuoto.mizuoto_runtime.errors import InvalidRequest, Unsupported
-from mizuoto.tests.engines.qwen3_tts import models
+from mizuoto.tests.engines.qwen3_tts import models, tiny
 
 SIZE = 96  # of the larger tiny talker
 CLONE = VoicePrompt("qwen3_tts", "me", {"x_vector": torch.ones(SIZE)})
@@ -115,3 +115,38 @@ def test_only_base_models_clone_and_only_design_models_design(checkpoint):
     for kind in ("custom_voice", "base"):
         with pytest.raises(Unsupported, match='cannot do "design"'):
             design_voice(models.load(checkpoint(kind)), "deep", ctx)
+
+
+TABLE = torch.randint(tiny.CODEBOOK_SIZE, (4, 16), generator=torch.Generator().manual_seed(0))
+
+
+def with_code(code):
+    """The codes of a reference with one of them changed."""
+    table = TABLE.clone()
+    table[1, 2] = code
+    return table
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        {"x_vector": torch.full((SIZE,), torch.nan)},
+        {"x_vector": torch.ones(SIZE, dtype=torch.int64)},
+        {"x_vector": torch.ones(1, SIZE)},
+        {"codes": with_code(tiny.CODEBOOK_SIZE)},
+        {"codes": with_code(-1)},
+        {"codes": TABLE.float()},
+        {"codes": TABLE[:, :8]},
+        {"codes": TABLE[:0]},
+        {"codes": TABLE[0]},
+    ],
+)
+def test_damaged_voices_are_refused_before_a_card_sees_them(voice, tensors):
+    prompt = VoicePrompt("qwen3_tts", "me", {**CLONE.tensors, **tensors}, {"transcript": "Hi."})
+    with pytest.raises(InvalidRequest, match='"me" is damaged; make it again'):
+        voice(prompt, "base")
+
+
+def test_sound_codes_are_taken(voice):
+    prompt = VoicePrompt("qwen3_tts", "me", {**CLONE.tensors, "codes": TABLE}, {"transcript": "Hi."})
+    assert torch.equal(voice(prompt, "base").codes, TABLE)
