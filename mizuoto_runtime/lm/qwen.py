@@ -18,6 +18,7 @@ from torch import nn
 from .. import ops
 from ..attention import Site, attend
 from ..errors import ModelFileError
+from ..loading.fields import positive
 from ..nn.norm import RMSNorm
 from .cache import KvCache, Step
 from .rope import Angles, Rope, rotated
@@ -65,18 +66,18 @@ class QwenConfig:
             ModelFileError: A key is missing or of another kind, or the model needs what this decoder does not compute.
         """
         _refuse_others(config)
-        hidden_size = _number(config, "hidden_size", int)
-        num_heads = _number(config, "num_attention_heads", int)
+        hidden_size = positive(config, "hidden_size", int)
+        num_heads = positive(config, "num_attention_heads", int)
         return cls(
             site=site,
             hidden_size=hidden_size,
-            intermediate_size=_number(config, "intermediate_size", int),
-            num_layers=_number(config, "num_hidden_layers", int),
+            intermediate_size=positive(config, "intermediate_size", int),
+            num_layers=positive(config, "num_hidden_layers", int),
             num_heads=num_heads,
-            num_kv_heads=_number(config, "num_key_value_heads", int),
-            head_dim=_number(config, "head_dim", int) if config.get("head_dim") else hidden_size // num_heads,
-            rope_theta=_number({**_rope(config), **config}, "rope_theta", float),
-            norm_eps=_number(config, "rms_norm_eps", float),
+            num_kv_heads=positive(config, "num_key_value_heads", int),
+            head_dim=positive(config, "head_dim", int) if config.get("head_dim") else hidden_size // num_heads,
+            rope_theta=positive({**_rope(config), **config}, "rope_theta", float),
+            norm_eps=positive(config, "rms_norm_eps", float),
             has_qk_norm=has_qk_norm,
             has_qkv_bias=has_qkv_bias,
         )
@@ -218,15 +219,3 @@ def _refuse_others(config: Mapping[str, Any]) -> None:
     for key, (value, known) in found.items():
         if value not in known:
             raise ModelFileError(f'The model\'s configuration says "{key}": {value!r}, which this decoder cannot do.')
-
-
-def _number(config: Mapping[str, Any], key: str, kind: type[int] | type[float]) -> Any:
-    value = config.get(key)
-    if value is None:
-        raise ModelFileError(f'The model\'s configuration has no "{key}"; download its config.json again.')
-    kinds = (int,) if kind is int else (int, float)
-    if not isinstance(value, kinds) or isinstance(value, bool) or value <= 0:
-        raise ModelFileError(
-            f'The model\'s configuration says "{key}": {value!r}, which is no positive {kind.__name__}.'
-        )
-    return kind(value)

@@ -49,6 +49,18 @@ def number(config: Mapping[str, Any], key: str, kind: type[int] | type[float]) -
     return kind(value)
 
 
+def positive(config: Mapping[str, Any], key: str, kind: type[int] | type[float]) -> Any:
+    """`config[key]`, a number above 0.
+
+    Raises:
+        ModelFileError: It is missing or something else.
+    """
+    value = number(config, key, kind)
+    if not value:
+        raise ModelFileError(f'The model\'s configuration says "{key}": {value!r}, which must be above 0.')
+    return value
+
+
 def text(config: Mapping[str, Any], key: str, choices: Collection[str]) -> str:
     """`config[key]`, one of `choices`.
 

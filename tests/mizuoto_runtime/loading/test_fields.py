@@ -8,6 +8,7 @@ CONFIG = {"layers": 3, "eps": 1, "kind": "base", "inner": {"a": 1}, "nothing": N
 def test_values_come_in_the_asked_type():
     assert fields.number(CONFIG, "layers", int) == 3
     assert isinstance(fields.number(CONFIG, "eps", float), float)
+    assert fields.positive(CONFIG, "layers", int) == 3
     assert fields.text(CONFIG, "kind", ("base", "other")) == "base"
     assert fields.mapping(CONFIG, "inner") == {"a": 1}
 
@@ -20,6 +21,8 @@ def test_values_come_in_the_asked_type():
         (lambda: fields.number(CONFIG, "flag", int), '"flag": True, which is no int'),
         (lambda: fields.number(CONFIG, "low", float), '"low": -1, which is no float from 0'),
         (lambda: fields.number({"x": 1.5}, "x", int), '"x": 1.5, which is no int'),
+        (lambda: fields.positive({"x": 0}, "x", int), '"x": 0, which must be above 0'),
+        (lambda: fields.positive(CONFIG, "low", int), '"low": -1, which is no int'),
         (lambda: fields.text(CONFIG, "kind", ("a", "b")), "'base'; only a, b can be loaded"),
         (lambda: fields.mapping(CONFIG, "kind"), "which is no object"),
     ],
