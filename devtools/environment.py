@@ -16,7 +16,7 @@ from .stamps import Stamp
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 BUILT = ROOT / ".host"
-DISK_SPACE = "1.7 GB, or several GB more where pip brings torch's CUDA build,"
+DISK_SPACE = "2 GB, or several GB more where pip brings torch's CUDA build,"
 
 # The versions that ComfyUI's own requirements leave open and that were tried together.
 TORCH = "torch==2.13.0"

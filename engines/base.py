@@ -253,6 +253,13 @@ class CanCloneVoice(Protocol):
 
 
 Task = Literal["tts", "clone", "design", "asr"]
+# Task -> what a model without it does not do, and what to load instead.
+_TASKS: Mapping[Task, tuple[str, str]] = {
+    "tts": ("cannot speak", "load one that does"),
+    "clone": ("clones no voices", "load one that does, such as Qwen3-TTS Base"),
+    "design": ("designs no voices", "load one that does, such as Qwen3-TTS VoiceDesign"),
+    "asr": ("cannot transcribe", "load one for speech recognition"),
+}
 
 
 def require_task(manifest: Manifest, task: Task) -> None:
@@ -262,4 +269,4 @@ def require_task(manifest: Manifest, task: Task) -> None:
         Unsupported: It has not; the text lists what it can do.
     """
     if task not in manifest.tasks:
-        raise Unsupported(f'Engine "{manifest.id}" cannot do "{task}"; it can do {", ".join(manifest.tasks)}.')
+        raise Unsupported(f"This {manifest.name} model {_TASKS[task][0]}; {_TASKS[task][1]}.")

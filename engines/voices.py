@@ -15,6 +15,9 @@ from .base import CanCloneVoice, CanDesignVoice, LoadedEngine, Manifest, require
 from .joining import SILENCE
 
 
+_VOICE_NODES = {"clone": "Voice Prompt", "design": "Design Voice"}
+
+
 def preset_voice(manifest: Manifest, name: str) -> VoicePrompt:
     """The preset called `name`, however it is capitalised.
 
@@ -23,7 +26,10 @@ def preset_voice(manifest: Manifest, name: str) -> VoicePrompt:
     """
     found = next((voice for voice in manifest.voices if voice.casefold() == name.casefold()), None)
     if found is None:
-        remedy = f"it has {', '.join(manifest.voices)}" if manifest.voices else "it brings none along"
+        remedy = f"it has {', '.join(manifest.voices)}"
+        if not manifest.voices:
+            others = [node for task, node in _VOICE_NODES.items() if task in manifest.tasks]
+            remedy = f"it brings none along: connect a {' or '.join(others)} node" if others else "it brings none along"
         raise InvalidRequest(
             f'This {manifest.name} model has no voice "{name}"; {remedy}.{did_you_mean(name, manifest.voices)}'
         )

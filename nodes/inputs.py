@@ -66,7 +66,9 @@ def text_input() -> io.Input:
 def voice_input() -> io.Input:
     """The optional voice socket."""
     return VoiceSocket.Input(
-        "voice", optional=True, tooltip="Who speaks, from a voice node. Without it: the model's first voice."
+        "voice",
+        optional=True,
+        tooltip="Who speaks, from a voice node. Without it: the model's first voice, if it has one.",
     )
 
 
@@ -126,4 +128,4 @@ def option_input(option: Option) -> io.Input:
         return io.Int.Input(option.name, min=int(option.low), max=int(option.high), step=int(option.step), **common)
     if kind is float:
         return io.Float.Input(option.name, min=option.low, max=option.high, step=option.step, **common)
-    return io.String.Input(option.name, dynamic_prompts=False, **common)
+    return io.String.Input(option.name, dynamic_prompts=False, multiline=True, **common)

@@ -19,7 +19,7 @@ class RuntimeMemory(io.ComfyNode):
         return schema(
             "MizuotoRuntimeMemory",
             "Speech Runtime Memory",
-            description="Shows which speech models are loaded and where their weights are.",
+            description="Tells which speech models are loaded and where their weights are; read it in Preview as Text.",
             is_output_node=True,
             inputs=[
                 io.AnyType.Input(
@@ -59,7 +59,10 @@ class Release(io.ComfyNode):
                     "after", tooltip="Anything: the node runs after whatever is connected here, and passes it on."
                 )
             ],
-            outputs=[io.AnyType.Output(display_name="passed", tooltip="What came in, unchanged.")],
+            outputs=[
+                io.AnyType.Output(display_name="passed", tooltip="What came in, unchanged."),
+                io.String.Output(display_name="freed", tooltip="How much was freed; for Preview as Text."),
+            ],
         )
 
     @classmethod
@@ -70,5 +73,5 @@ class Release(io.ComfyNode):
     @classmethod
     def execute(cls, after: Any) -> io.NodeOutput:
         """Release and pass on."""
-        freed = runtime().release()
-        return io.NodeOutput(after, ui={"text": [f"{freed / 1e6:.0f} MB released"]})
+        told = f"{runtime().release() / 1e6:.0f} MB released"
+        return io.NodeOutput(after, told, ui={"text": [told]})

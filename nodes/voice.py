@@ -16,6 +16,7 @@ from .host.audio import from_comfy
 from .host.session import request
 from .inputs import check_sockets, model_input, report_output, with_report
 
+_NONE_YET = "(none saved yet)"
 _AUTO, _WORDS, _TIMBRE = "auto", "with transcript", "timbre only"
 
 
@@ -23,6 +24,12 @@ _AUTO, _WORDS, _TIMBRE = "auto", "with transcript", "timbre only"
 def _preset_names() -> list[str]:
     names = (voice for manifest in engines.manifests().values() for voice in manifest.voices)
     return sorted(set(names), key=str.casefold)
+
+
+@cache
+def _built_in_preset() -> str:
+    """A voice of the model that Load Speech Model has chosen at first."""
+    return next(manifest.voices[0] for manifest in engines.manifests().values() if manifest.built_in)
 
 
 def _voice_output() -> io.Output:
@@ -91,7 +98,12 @@ class PresetVoice(io.ComfyNode):
             description="Chooses one of the voices that the model brings along.",
             inputs=[
                 model_input(),
-                io.Combo.Input("name", options=_preset_names(), tooltip="A voice of the connected model."),
+                io.Combo.Input(
+                    "name",
+                    options=_preset_names(),
+                    default=_built_in_preset(),
+                    tooltip="A voice of the connected model.",
+                ),
             ],
             outputs=[_voice_output()],
         )
@@ -154,7 +166,10 @@ class SaveVoice(io.ComfyNode):
                 VoiceSocket.Input("voice", tooltip="From a voice node."),
                 io.String.Input("name", default="my voice", dynamic_prompts=False, tooltip="Name of the file."),
             ],
-            outputs=[_voice_output()],
+            outputs=[
+                _voice_output(),
+                io.String.Output(display_name="name", tooltip="The name that it got; for Preview as Text."),
+            ],
             is_output_node=True,
         )
 
@@ -164,7 +179,8 @@ class SaveVoice(io.ComfyNode):
         check_sockets(voice=voice)
         if voice is None:
             raise InvalidRequest('Input "voice" is not connected; connect a voice node.')
-        return io.NodeOutput(voice, ui={"text": [f"Saved as {voices.save_voice(voice, name.strip())}"]})
+        saved = voices.save_voice(voice, name.strip())
+        return io.NodeOutput(voice, saved, ui={"text": [f"Saved as {saved}"]})
 
 
 class LoadVoice(io.ComfyNode):
@@ -180,7 +196,7 @@ class LoadVoice(io.ComfyNode):
             inputs=[
                 io.Combo.Input(
                     "name",
-                    options=list(voices.saved_voices()),
+                    options=list(voices.saved_voices()) or [_NONE_YET],
                     tooltip="A file in models/voices. New ones show up after a refresh (R).",
                 )
             ],

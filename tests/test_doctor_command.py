@@ -59,4 +59,4 @@ def test_doctor_as_text_finds_a_faulty_setting():
 def test_doctor_on_an_engine_that_is_not_there(name):
     done = run("doctor", name, flags=("-I", "-S"))
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f'mizuoto: There is no engine "{name}"; there are: hibari.\n'
+    assert done.stderr == f'mizuoto: There is no engine "{name}"; there are: hibari, qwen3_tts.\n'

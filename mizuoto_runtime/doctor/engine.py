@@ -101,7 +101,9 @@ def engine_section(
     elif not usable:
         lacks.append("a checkpoint")
         fix = f"Get it from {manifest.weights_source} and copy its folder into models/tts."
-        section.add("warning", f"There is no usable checkpoint of {manifest.id}.", "", fix)
+        if manifest.downloads:
+            fix = f'Choose "{manifest.downloads[0].name} (download)" or another in Load Speech Model, or: {fix}'
+        section.add("info", f"There is no checkpoint of {manifest.id} yet.", "", fix)
     section.facts["usable"] = not lacks
     if not lacks:
         section.add("ok", f"{manifest.id} can be used.")

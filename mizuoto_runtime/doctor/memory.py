@@ -37,8 +37,9 @@ def settings_section(environment: Mapping[str, str]) -> tuple[Section, Settings]
             accepted[variable] = environment[variable]
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable not in variables:
-            near = difflib.get_close_matches(variable, variables, 1)
-            meant = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(variables)}."
+            # Without the prefix, which would make all of them alike.
+            near = difflib.get_close_matches(variable[len(PREFIX) :], [name[len(PREFIX) :] for name in variables], 1)
+            meant = f"Did you mean {PREFIX}{near[0]}?" if near else f"There are: {', '.join(variables)}."
             section.add("warning", f"{variable} is no setting and has no effect.", "", meant)
     settings = Settings.from_environment(accepted)
     section.facts["settings"] = [
