@@ -1,8 +1,7 @@
-"""Streaming on a real card: `python tests/bench/gpu.py [--tiny]` prints a JSON row for every figure (MEMORY G0-G8).
+"""Our speed on a real card: `python tests/bench/gpu.py [--tiny] [--steps g3 g4]` prints a JSON row for every figure.
 
-Without CUDA every step runs on a simulated card, and rows that only a card can judge have no bar. Every timing stands
-beside its floor from the same run. Steps that need the Qwen3 decoder or captured graphs (G3, G4, and the graph halves
-of G2 and G5) are not part of it.
+Steps and bars are MEMORY's G0-G8. Without CUDA every step runs on a simulated card, rows that only a card can judge
+have no bar, and what would be recorded is "eager only". Every timing stands beside its floor from the same run.
 """
 
 from __future__ import annotations
@@ -12,10 +11,9 @@ import json
 import runpy
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
 if "mizuoto" not in sys.modules:
@@ -25,158 +23,34 @@ import torch  # noqa: E402
 from mizuoto.mizuoto_runtime.device import DeviceService  # noqa: E402
 from mizuoto.mizuoto_runtime.memory.clock import Work, run_passes  # noqa: E402
 from mizuoto.mizuoto_runtime.memory.handle import ModelHandle  # noqa: E402
-from mizuoto.mizuoto_runtime.memory.pack import Pack  # noqa: E402
-from mizuoto.mizuoto_runtime.memory.pinning import CudaPins, HostBuffer, Pinner, can_pin_in_place  # noqa: E402
-from mizuoto.mizuoto_runtime.memory.ring import CopyQueue, Ring, Slot, StreamQueue, SyncQueue, queue_for  # noqa: E402
-from mizuoto.mizuoto_runtime.memory.streamer import Gate, Streamer  # noqa: E402
-from mizuoto.mizuoto_runtime.memory.units import layout_of  # noqa: E402
-from mizuoto.mizuoto_runtime.runtime import Runtime  # noqa: E402
-from mizuoto.mizuoto_runtime.settings import Settings  # noqa: E402
-from mizuoto.tests.bench.body import Shape, built, check_equal, example, row  # noqa: E402
+from mizuoto.mizuoto_runtime.memory.pinning import HostBuffer  # noqa: E402
+from mizuoto.mizuoto_runtime.memory.streamer import Streamer  # noqa: E402
+from mizuoto.tests.bench.body import check_equal, example, row  # noqa: E402
+from mizuoto.tests.bench.card import (  # noqa: E402
+    CARD,
+    MB,
+    WARM_UP,
+    Bench,
+    ClockedQueue,
+    ClockedStreamQueue,
+    InlineQueue,
+    copying_s,
+    eager_only,
+    exact_row,
+    stream,
+    stream_all,
+)
+from mizuoto.tests.bench.gpu_decode import g3_decode, g4_frames, g5_recorded  # noqa: E402
 from torch import nn  # noqa: E402
-
-CARD = torch.device("cuda", 0)
-MB = 1 << 20
-PATIENT, HASTY = 7, 2  # rounds of which the best counts
-
-
-@dataclass
-class Bench:
-    """Sizes, and how things are done on this machine's card."""
-
-    is_tiny: bool
-    has_cuda: bool
-    devices: DeviceService
-
-    @property
-    def shape(self) -> Shape:
-        return Shape(64, 6, head_dim=32) if self.is_tiny else Shape(2048, 28, head_dim=128)
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return torch.float32 if self.is_tiny else torch.bfloat16
-
-    @property
-    def device(self) -> torch.device:
-        return self.devices.compute_device(CARD)
-
-    @property
-    def rounds(self) -> int:
-        return HASTY if self.is_tiny else PATIENT
-
-    def runtime(self) -> Runtime:
-        return Runtime(Settings(vram_mode="auto", vram_reserve_mb=0), self.devices)
-
-    def pinner(self) -> Pinner:
-        return Pinner(float("inf"), CudaPins() if can_pin_in_place() else None)
-
-    def best_s(self, function: Callable[[], Any], repeats: int = 1) -> float:
-        """Least wall time of a call, the device idle before and after."""
-        best = float("inf")
-        for _ in range(self.rounds):
-            self.devices.synchronize(CARD)
-            start = time.perf_counter()
-            for _ in range(repeats):
-                function()
-            self.devices.synchronize(CARD)
-            best = min(best, (time.perf_counter() - start) / repeats)
-        return best
-
-    def row(self, name: str, what: str, ours: float, other: float | None, bar: float | None) -> dict:
-        """A timing: judged on a card only, and shown without a bar elsewhere."""
-        if bar is not None and self.has_cuda and not self.is_tiny:
-            return row(name, what, ours, other, bar)
-        ratio = ours / other if other else ours
-        return {"id": name, "what": what, "ours": ours, "other": other, "ratio": ratio, "bar": None, "holds": None}
-
-    def body(self) -> nn.Module:
-        return built(self.shape, dtype=self.dtype)
-
-    def forward(self, body: nn.Module, hidden: torch.Tensor) -> Callable[[], torch.Tensor]:
-        def run() -> torch.Tensor:
-            with torch.inference_mode():
-                return body(hidden)
-
-        return run
-
-
-class ClockedQueue(SyncQueue):
-    """Copies on the spot and adds up how long that took."""
-
-    def __init__(self) -> None:
-        self._busy_s = 0.0
-
-    def issue(self, slot: Slot, source: torch.Tensor) -> None:
-        start = time.perf_counter()
-        super().issue(slot, source)
-        self._busy_s += time.perf_counter() - start
-
-    def taken_s(self) -> float:
-        """Seconds of copying since the last call."""
-        taken, self._busy_s = self._busy_s, 0.0
-        return taken
-
-
-class ClockedStreamQueue(StreamQueue):
-    """Puts timing events around every copy on the side stream."""
-
-    def __init__(self, device: torch.device) -> None:
-        super().__init__(device)
-        self._spans: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
-
-    def issue(self, slot: Slot, source: torch.Tensor) -> None:
-        before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        if slot.free is not None:
-            self._stream.wait_event(slot.free)  # the wait is no copying
-        before.record(self._stream)
-        super().issue(slot, source)
-        after.record(self._stream)
-        self._spans.append((before, after))
-
-    def taken_s(self) -> float:
-        """Seconds of copying since the last call; the device must be idle."""
-        spans, self._spans = self._spans, []
-        return sum(before.elapsed_time(after) for before, after in spans) / 1e3
-
-
-def stream_all(bench: Bench, queue: CopyQueue | None = None, num_slots: int = 2) -> tuple[nn.Module, Streamer]:
-    """A body of which every unit streams."""
-    body = bench.body()
-    return body, stream(bench, body, set(), num_slots, queue=queue)
-
-
-def stream(
-    bench: Bench,
-    body: nn.Module,
-    resident: set[int],
-    num_slots: int,
-    is_early: bool = True,
-    queue: CopyQueue | None = None,
-) -> Streamer:
-    """Stream the units of `body` that are not `resident` and put everything else on the device."""
-    layout = layout_of(body, None)
-    packs = [Pack(unit, is_strict=False) for unit in layout.units]
-    pinner = bench.pinner()
-    for pack in packs:
-        pack.pin(pinner, CARD)
-    for weight in layout.fixed:
-        weight.point_at(weight.tensor.data.to(bench.device))
-    for index in resident:
-        packs[index].move_to(packs[index].host.to(bench.device))
-    streaming = [pack for index, pack in enumerate(packs) if index not in resident]
-    ring = Ring(num_slots, max(pack.num_bytes for pack in streaming), CARD, bench.devices)
-    return Streamer(streaming, ring, queue or queue_for(bench.devices, CARD), Gate(), is_early)
 
 
 def g0_ceilings(bench: Bench) -> Iterator[dict]:
     """What the link and the memory give: the yardstick for everything below."""
     for num_bytes in (MB,) if bench.is_tiny else (64 * MB, 1024 * MB):
         size = f"{num_bytes // MB} MB"
-        there, target = (torch.empty(num_bytes, dtype=torch.uint8, device=bench.device) for _ in range(2))
-        inside_s = bench.best_s(lambda there=there, target=target: target.copy_(there), 3)
-        yield bench.row(
-            f"G0-device-{size}", "GB/s within the device, read + written", 2e-9 * num_bytes / inside_s, None, None
-        )
+        rate = bench.copy_rate(num_bytes) / 1e9
+        yield bench.row(f"G0-device-{size}", "GB/s within the device, read + written", rate, None, None)
+        target = torch.empty(num_bytes, dtype=torch.uint8, device=bench.device)
         buffer = HostBuffer(num_bytes)
         buffer.tensor.fill_(1)
         pageable_s = bench.best_s(lambda target=target, buffer=buffer: target.copy_(buffer.tensor), 3)
@@ -228,18 +102,6 @@ def g1_streamed(bench: Bench) -> Iterator[dict]:
     streamer.close()
 
 
-def copying_s(bench: Bench, streamer: Streamer) -> float:
-    """Seconds to copy every streamed unit, one after the other, and nothing else."""
-    target = torch.empty(streamer.ring.slot_bytes, dtype=torch.uint8, device=bench.device)
-    sources = [pack.host for pack in streamer.packs]
-
-    def copy_all() -> None:
-        for source in sources:
-            target[: source.nbytes].copy_(source, non_blocking=True)
-
-    return bench.best_s(copy_all)
-
-
 def diffusers_body(bench: Bench) -> nn.Module | None:
     """Block offloading with a side stream, or None where it is not installed or there is no stream."""
     try:
@@ -268,35 +130,45 @@ RIVALS: dict[str, Callable[[Bench], nn.Module | None]] = {"diffusers": diffusers
 BARS = {"diffusers": 0.9, "accelerate": 0.5}
 
 
+PLACES = ("suffix", "spread")
+
+
+def placed(bench: Bench, where: str, num_slots: int) -> set[int]:
+    """Units that stay on the device with room for 20 of 28, slots included, and the others last or spread evenly."""
+    num_units = bench.shape.num_layers
+    stay = num_units * 20 // 28 - num_slots
+    count = num_units - stay
+    if where == "suffix":
+        return set(range(stay))
+    return set(range(num_units)) - {int((index + 0.5) * num_units / count) for index in range(count)}
+
+
+def modelled_s(bench: Bench, streamer: Streamer, resident: set[int], resident_s: float, is_early: bool) -> float:
+    """What the virtual clock says of a pass, given what the pass takes when all is resident."""
+    num_units = bench.shape.num_layers
+    unit_bytes = [pack.num_bytes for pack in streamer.packs][:1] * num_units
+    link_s = copying_s(bench, streamer) / len(streamer.packs) * num_units
+    work = Work.in_proportion(unit_bytes, resident_s, link_s)
+    return run_passes(work, resident, len(streamer.ring.slots), is_early=is_early).steady_s
+
+
 def g2_placements(bench: Bench) -> Iterator[dict]:
     """Partly resident, one token: which units stream and when copies are issued, against the virtual clock."""
-    num_units = bench.shape.num_layers
-    room = num_units * 20 // 28
-    resident = bench.body().to(bench.device)
+    whole = bench.body().to(bench.device)
     hidden = example(bench.shape, 1, bench.dtype).to(bench.device)
-    expected = bench.forward(resident, hidden)()
-    resident_s = bench.best_s(bench.forward(resident, hidden), 4)
+    expected = bench.forward(whole, hidden)()
+    resident_s = bench.best_s(bench.forward(whole, hidden), 4)
     measured: dict[str, float] = {}
     modelled: dict[str, float] = {}
-    for where in ("suffix", "spread"):
+    for where in PLACES:
         for num_slots, is_early in ((1, False), (1, True), (2, True)):
             name = f"{where}-{'early' if is_early else 'demand'}-{num_slots}"
-            stay = room - num_slots
-            count = num_units - stay
-            out = (
-                {int((i + 0.5) * num_units / count) for i in range(count)}
-                if where == "spread"
-                else set(range(stay, num_units))
-            )
-            body = bench.body()
-            streamer = stream(bench, body, set(range(num_units)) - out, num_slots, is_early)
+            resident, body = placed(bench, where, num_slots), bench.body()
+            streamer = stream(bench, body, resident, num_slots, is_early)
             check_equal(body, hidden, expected)
             measured[name] = bench.best_s(bench.forward(body, hidden), 4)
-            unit_bytes = [pack.num_bytes for pack in streamer.packs][:1] * num_units
-            link_s = copying_s(bench, streamer) / count * num_units
-            work = Work.in_proportion(unit_bytes, resident_s, link_s)
-            modelled[name] = run_passes(work, set(range(num_units)) - out, num_slots, is_early=is_early).steady_s
-            what = f"s a token, room for {room} of {num_units}, {name}, against the virtual clock"
+            modelled[name] = modelled_s(bench, streamer, resident, resident_s, is_early)
+            what = f"s a token, {name}, against the virtual clock"
             yield bench.row(f"G2-{name}", what, measured[name], modelled[name], None)
             streamer.close()
     best = min(measured, key=measured.__getitem__)
@@ -305,6 +177,60 @@ def g2_placements(bench: Bench) -> Iterator[dict]:
     )
     spread, suffix = (min(s for name, s in measured.items() if where in name) for where in ("spread", "suffix"))
     yield bench.row("G2-spread", "s a token, spread against suffix", spread, suffix, 1.0)
+
+
+def g2_recorded(bench: Bench) -> Iterator[dict]:
+    """The same recorded: parameters must stay where they are, so each streamed unit has its slot for good.
+
+    Those copies are part of the recording, in the order of the computation; a recorded pass copies nothing ahead.
+    """
+    yield {"id": "G2-graph-early", "skipped": "parameters that go from slot to slot cannot be recorded"}
+    whole = bench.body().to(bench.device)
+    hidden = example(bench.shape, 1, bench.dtype).to(bench.device)
+    expected = bench.forward(whole, hidden)()
+    eager_s = resident_s = bench.best_s(bench.forward(whole, hidden), 4)
+    if bench.can_capture:
+        resident_s = bench.best_s(recorded(bench, whole, hidden, expected), 4)
+        yield bench.row("G2-graph-resident", "s a token, recorded against eager", resident_s, eager_s, None)
+    else:
+        yield eager_only("G2-graph-resident")
+    for where in PLACES:
+        resident, body = placed(bench, where, 1), bench.body()
+        streamer = stream(bench, body, resident, 1, queue=InlineQueue(), is_permanent=True)
+        check_equal(body, hidden, expected)
+        run: Callable[[], object] = bench.forward(body, hidden)
+        name = f"G2-eager-{where}-permanent"
+        what = "s a token, a slot for good, against the virtual clock"
+        model_s = modelled_s(bench, streamer, resident, eager_s, False)
+        yield bench.row(name, what, bench.best_s(run, 4), model_s, None)
+        name = f"G2-graph-{where}-permanent"
+        if bench.can_capture:
+            run = recorded(bench, body, hidden, expected)
+            model_s = modelled_s(bench, streamer, resident, resident_s, False)
+            yield bench.row(name, f"{what}, recorded", bench.best_s(run, 4), model_s, 1.15)
+        else:
+            yield eager_only(name)
+        streamer.close()
+
+
+def recorded(bench: Bench, body: nn.Module, hidden: torch.Tensor, expected: torch.Tensor) -> Callable[[], None]:
+    """A recorded pass of `body`, checked."""
+    output = torch.empty_like(expected)
+
+    @torch.inference_mode()
+    def step() -> None:
+        output.copy_(body(hidden))
+
+    for _ in range(WARM_UP):
+        step()
+    with torch.inference_mode():
+        replay = bench.captured(step)
+    for _ in range(2):
+        output.zero_()
+        replay()
+        if not torch.equal(output, expected):
+            raise AssertionError("a recorded pass gives another output")
+    return replay
 
 
 def g5_equality(bench: Bench) -> Iterator[dict]:
@@ -318,8 +244,7 @@ def g5_equality(bench: Bench) -> Iterator[dict]:
         handle.release()
         handle.place(budget)
         equal += all(torch.equal(bench.forward(handle.module, hidden)(), expected) for _ in range(2))
-    exact = row("G5", "budgets (streamed, halfway, whole) whose output is the resident one bit for bit", equal, 3, 1.0)
-    yield exact | {"holds": equal == 3}
+    yield exact_row("G5", "budgets (streamed, halfway, whole) whose output is the resident one bit for bit", equal, 3)
 
 
 def g6_retry(bench: Bench) -> Iterator[dict]:
@@ -398,13 +323,37 @@ def g8_overlap(bench: Bench) -> Iterator[dict]:
     streamer.close()
 
 
-STEPS = (g0_ceilings, g1_streamed, g2_placements, g5_equality, g6_retry, g7_accounting, g8_overlap)
+# Recordings come last: one that fails may leave the device unusable.
+STEPS: dict[str, Callable[[Bench], Iterator[dict]]] = {
+    "g0": g0_ceilings,
+    "g1": g1_streamed,
+    "g2": g2_placements,
+    "g5": g5_equality,
+    "g6": g6_retry,
+    "g7": g7_accounting,
+    "g8": g8_overlap,
+    "g3": g3_decode,
+    "g4": g4_frames,
+    "g5-graph": g5_recorded,
+    "g2-graph": g2_recorded,
+}
+
+
+def rows(bench: Bench, steps: Iterable[str]) -> Iterator[dict]:
+    """The rows of all steps; one that fails has a row that says so and does not keep the others from their time."""
+    for name in steps:
+        try:
+            yield from STEPS[name](bench)
+        except Exception as error:  # noqa: BLE001 - its row says so
+            traceback.print_exc()
+            yield {"id": name.upper(), "what": f"failed: {error!r}", "holds": False}
 
 
 def main() -> int:
-    """Run every step; 1 if a bar does not hold."""
+    """Run the steps; 1 if a bar does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true", help="sizes that a CPU does in seconds; always without CUDA")
+    parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS), metavar="STEP", help="default: all")
     options = parser.parse_args()
     torch.set_num_threads(1)
     has_cuda = torch.cuda.is_available()
@@ -412,10 +361,9 @@ def main() -> int:
         options.tiny or not has_cuda, has_cuda, DeviceService(None if has_cuda else {str(CARD): 1 << 34}, False)
     )
     good = True
-    for step in STEPS:
-        for found in step(bench):
-            good = good and found.get("holds") is not False
-            print(json.dumps(found), flush=True)
+    for found in rows(bench, options.steps):
+        good = good and found.get("holds") is not False
+        print(json.dumps(found), flush=True)
     return 0 if good else 1
 
 
