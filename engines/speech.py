@@ -104,7 +104,10 @@ def decode(engine: LoadedEngine, codes: Codes, ctx: RequestContext) -> Audio:
     ctx.report.seed = codes.segments[0].seed
     ctx.progress(0.0, "codec decoder")
     total = len(codes.segments)
-    parts = (((i + 1) / total, replace(codes, segments=(segment,))) for i, segment in enumerate(codes.segments))
+    parts = (
+        (_Share(i / total, (i + 1) / total), replace(codes, segments=(segment,)))
+        for i, segment in enumerate(codes.segments)
+    )
     return _record(engine, parts, ctx)
 
 
@@ -118,7 +121,22 @@ def speak(
         EngineError: The decoder gave no audio, silence or non-finite samples.
     """
     script = _Script.of(engine, [(text, ctx.seed)], voice, options, ctx)
-    return _record(engine, ((script.fraction(line), part) for line, part in script.codes()), ctx)
+    said = ((script.fraction(line), part) for line, part in script.codes())
+    return _record(engine, ((_Share(fraction, fraction), part) for fraction, part in said), ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What one engine call is of the whole request: where its own progress from 0 to 1 begins and ends."""
+
+    start: float
+    stop: float
+
+    def context(self, ctx: RequestContext, seed: int) -> RequestContext:
+        """`ctx` for that call, with generators from `seed`."""
+        own = ctx.seeded(seed)
+        own.progress = lambda fraction, what: ctx.progress(self.start + (self.stop - self.start) * fraction, what)
+        return own
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +180,14 @@ class _Script:
         return cls(engine, lines, voice, values, ctx)
 
     def fraction(self, line: _Line) -> float:
-        """How much is done when `line` is."""
-        return (line.number + 1) / len(self.lines)
+        """How much is done when the codes of `line` are there, and with them those of its whole group."""
+        size = self.group_size
+        return min(1.0, (line.number // size + 1) * size / len(self.lines))
+
+    @property
+    def group_size(self) -> int:
+        """How many lines are said at once."""
+        return _batch_size(self.engine.manifest, self.options)
 
     def codes(self) -> Iterator[tuple[_Line, Codes]]:
         """Codes of one segment after the other.
@@ -174,7 +198,7 @@ class _Script:
         refusals: dict[int, NothingToSay] = {}
         said: set[int] = set()
         self.ctx.progress(0.0, "talker")
-        size = _batch_size(self.engine.manifest, self.options)
+        size = self.group_size
         for start in range(0, len(self.lines), size):
             group = self.lines[start : start + size]
             try:
@@ -193,7 +217,8 @@ class _Script:
     def _talk(self, group: list[_Line]) -> list[Codes]:
         """Codes of one segment, drawn from the segment's own seed; of several, from the seed of the first."""
         self.ctx.check_cancel()
-        seeded = self.ctx.seeded(group[0].seed)
+        share = _Share(group[0].number / len(self.lines), self.fraction(group[0]))
+        seeded = share.context(self.ctx, group[0].seed)
         with torch.inference_mode():
             if len(group) == 1:
                 return [self.engine.talk(group[0].text, self.voice, self.options, seeded)]
@@ -205,28 +230,28 @@ def _batch_size(manifest: Manifest, options: dict[str, OptionValue]) -> int:
     return min(manifest.max_batch, int(options.get("batch_size", 1)))
 
 
-def _record(engine: LoadedEngine, parts: Iterator[tuple[float, Codes]], ctx: RequestContext) -> Audio:
-    """All segments decoded and joined; each part comes with the fraction that is done after it."""
+def _record(engine: LoadedEngine, parts: Iterator[tuple[_Share, Codes]], ctx: RequestContext) -> Audio:
+    """All segments decoded and joined; each part comes with its share of the request."""
     waveforms: list[torch.Tensor] = []
     texts: list[str] = []
     sample_rate = engine.manifest.sample_rate
-    for fraction, part in parts:
+    for share, part in parts:
         sample_rate = part.sample_rate
         for segment in part.segments:
-            waveforms.append(_waveform(engine, replace(part, segments=(segment,)), ctx))
+            waveforms.append(_waveform(engine, replace(part, segments=(segment,)), ctx, share))
             texts.append(segment.text)
-        ctx.progress(fraction, "codec decoder")
+        ctx.progress(share.stop, "codec decoder")
     ctx.report.segments = len(texts)
     audio = Audio(join(waveforms, texts, sample_rate), sample_rate)
     ctx.report.audio_seconds = round(audio.seconds, 4)
     return audio
 
 
-def _waveform(engine: LoadedEngine, codes: Codes, ctx: RequestContext) -> torch.Tensor:
+def _waveform(engine: LoadedEngine, codes: Codes, ctx: RequestContext, share: _Share) -> torch.Tensor:
     """[1, T] of the one segment in `codes`, decoded with the generators of its own seed."""
     ctx.check_cancel()
     (segment,) = codes.segments
-    chunks = [chunk.waveform for chunk in _driven(engine.decode(codes, ctx.seeded(segment.seed)))]
+    chunks = [chunk.waveform for chunk in _driven(engine.decode(codes, share.context(ctx, segment.seed)))]
     waveform = chunks[0] if len(chunks) == 1 else torch.cat([torch.zeros(1, 0), *chunks], dim=-1)
     low, high = (float(bound) for bound in torch.aminmax(waveform)) if waveform.numel() else (0.0, 0.0)
     if not (math.isfinite(low) and math.isfinite(high)):

@@ -10,7 +10,8 @@ import math
 from collections.abc import Sequence
 
 FRAME_RATE_HZ = 12.5
-FRAMES_PER_TOKEN = 16  # over a second for a token; slow speech takes a third of a second
+FRAMES_PER_TOKEN = 16  # over a second for a token
+USUAL_FRAMES_PER_TOKEN = 4  # slow speech
 SPARE_FRAMES = 25
 MAX_FRAMES = 8191  # what the publisher's own limit of tokens gives
 
@@ -32,6 +33,11 @@ def frame_budget(text_tokens: int, max_seconds: float = 0.0) -> int:
     if max_seconds > 0:
         return max(1, min(MAX_FRAMES, math.floor(max_seconds * FRAME_RATE_HZ)))
     return min(MAX_FRAMES, SPARE_FRAMES + FRAMES_PER_TOKEN * text_tokens)
+
+
+def usual_frames(text_tokens: int, budget: int) -> int:
+    """Frames that a take of so many tokens hardly exceeds, and never more than its budget."""
+    return min(budget, SPARE_FRAMES + USUAL_FRAMES_PER_TOKEN * text_tokens)
 
 
 def is_looping(first_codes: Sequence[int]) -> bool:

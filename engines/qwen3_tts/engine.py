@@ -21,7 +21,7 @@ from .codec import LEFT_CONTEXT_FRAMES, SAMPLES_PER_FRAME, Window, windows
 from .config import CheckpointConfig
 from .ending import BUDGET, EOS, FRAME_RATE_HZ, LOOP
 from .fast import generate_fast
-from .generation import Take, generate
+from .generation import Take, generate, usual_length
 from .manifest import MANIFEST
 from .options import choices_for, instruction_of, is_streamed, manifest_of
 from .prompt import Prompt, PromptBuilder
@@ -30,6 +30,7 @@ from .voice import CODES, DESCRIPTION, TRANSCRIPT, X_VECTOR, voice_of
 from .workload import codec_bytes, talker_bytes, voice_bytes
 
 SHORT_FRAMES = 75  # of a window of the codec where memory ran out and the user allows other bits
+FRAMES_PER_PROGRESS = 8
 REFERENCE = "reference"  # the codes of a cloned voice, decoded before a segment's own so that it goes on from there
 
 
@@ -105,14 +106,18 @@ class LoadedQwen3Tts:
         handle, choices = self._talker, choices_for(options, prompts, self._config)
         generator = ctx.generator_for(handle.load_device)
         device, is_fast = handle.compute_device, self._is_fast(options)
-        talker = cast(Talker, handle.module)
+        talker, usual = cast(Talker, handle.module), usual_length(prompts, choices)
+
+        def check(made: int) -> None:
+            ctx.check_cancel()
+            if made % FRAMES_PER_PROGRESS == 0:
+                ctx.progress(min(1.0, made / usual), "talker")
 
         def takes() -> list[Take]:
-            if is_fast:
-                return generate_fast(talker, prompts, choices, generator, device, ctx.check_cancel, handle.is_whole)
-            return generate(talker, prompts, choices, generator, device, ctx.check_cancel)
+            given = (talker, prompts, choices, generator, device, check)
+            return generate_fast(*given, handle.is_whole, ctx.report.warn) if is_fast else generate(*given)
 
-        working_bytes = talker_bytes(self._config.talker, prompts, choices.budgets, self._element_bytes, is_fast)
+        working_bytes = talker_bytes(self._config.talker, prompts, choices.budgets, self._element_bytes)
         found = ctx.run("talker", [handle], takes, working_bytes)
         return [
             self._codes(text, prompt, take, options, ctx)

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 
+from ...mizuoto_runtime.errors import EngineError
 from ...mizuoto_runtime.lm.cache import GrowingCache
 from ...mizuoto_runtime.lm.sampling import Sampler, Sampling
-from .ending import BUDGET, EOS, KEPT_LOOP_FRAMES, LOOP, LOOP_FRAMES, is_looping
+from .ending import BUDGET, EOS, KEPT_LOOP_FRAMES, LOOP, LOOP_FRAMES, is_looping, usual_frames
 from .prompt import Prompt
 from .talker import Talker
 
@@ -83,7 +84,7 @@ def generate(
     choices: Choices,
     generator: torch.Generator | None,
     device: torch.device,
-    check: Callable[[], None],
+    check: Callable[[int], None],
 ) -> list[Take]:
     """One take of each prompt, all of them said at once with joint draws.
 
@@ -93,7 +94,10 @@ def generate(
         choices: One budget a prompt.
         generator: On `device`; not needed where nothing is sampled.
         device: Where the work happens.
-        check: Called once a frame; may raise to cancel.
+        check: Called once a frame with the number of frames made so far; may raise to cancel.
+
+    Raises:
+        EngineError: The model's numbers overflowed.
 
     Source: qwen-tts 0.1.1, Qwen3TTSForConditionalGeneration.generate with transformers 4.57.3's `generate`.
     """
@@ -107,8 +111,9 @@ def generate(
     while True:
         first = sampler.pick(talker.frame_logits(hidden), generator)
         if all(note(rows, first.tolist(), eos, choices.stops_loops)):
+            refuse_overflow(rows, hidden)
             return takes(rows, frames)
-        check()  # rows that are over go on with the others, which do not notice
+        check(len(frames))  # rows that are over go on with the others, which do not notice
         predicted.reset()
         codes, summed = talker.frame(hidden, first, later, generator, predicted)
         step = len(frames)
@@ -128,10 +133,38 @@ def note(rows: list[Row], firsts: Sequence[int], eos: int, stops_loops: bool) ->
             row.ending = BUDGET
         elif stops_loops and is_looping([*row.firsts[-LOOP_FRAMES:], first]):
             row.ending = LOOP
-            del row.firsts[KEPT_LOOP_FRAMES - LOOP_FRAMES :]
+            del row.firsts[KEPT_LOOP_FRAMES - (LOOP_FRAMES - 1) :]  # `first`, the last of them, is not in it
         else:
             row.firsts.append(first)
     return [bool(row.ending) for row in rows]
+
+
+def refuse_overflow(rows: Sequence[Row], hidden: torch.Tensor) -> None:
+    """Make sure that what the rows said was computed; waits for the device.
+
+    Once a state is not finite it stays in the cache, so the last ones tell of all before. A row that the model has
+    ended is not looked at: what keeps it going then is the other rows.
+
+    Args:
+        rows: So far.
+        hidden: [B, T, hidden_size], the last states.
+
+    Raises:
+        EngineError: A state is infinite or not a number.
+    """
+    is_finite = hidden[:, -1].isfinite().all(-1).tolist()
+    if not all(is_good or row.ending == EOS for row, is_good in zip(rows, is_finite, strict=True)):
+        raise EngineError(
+            f"The model's numbers overflowed in {str(hidden.dtype).removeprefix('torch.')}, so there is no speech; "
+            "load it with dtype bf16 or fp32."
+        )
+
+
+def usual_length(prompts: Sequence[Prompt], choices: Choices) -> int:
+    """Frames that the longest take of a batch hardly exceeds."""
+    return max(
+        usual_frames(prompt.text.shape[1], budget) for prompt, budget in zip(prompts, choices.budgets, strict=True)
+    )
 
 
 def takes(rows: list[Row], frames: Sequence[torch.Tensor]) -> list[Take]:

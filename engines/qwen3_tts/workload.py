@@ -17,15 +17,11 @@ VOICE_ELEMENTS_PER_SECOND = 6_000_000
 _LIVE_TENSORS = 4  # of a layer's widest activation at a time
 
 
-def talker_bytes(
-    config: TalkerConfig, prompts: Sequence[Prompt], budgets: Sequence[int], element_bytes: int, is_fast: bool
-) -> int:
-    """Caches and activations of one batch; the fast loop's caches have room for whole budgets at once."""
+def talker_bytes(config: TalkerConfig, prompts: Sequence[Prompt], budgets: Sequence[int], element_bytes: int) -> int:
+    """Caches and activations of one batch."""
     read = max(prompt.num_positions for prompt in prompts)
     made = max(
-        budget
-        if is_fast
-        else generated_positions(prompt.text.shape[1], FRAMES_PER_TOKEN, budget, min_positions=min(budget, 64))
+        generated_positions(prompt.text.shape[1], FRAMES_PER_TOKEN, budget, min_positions=min(budget, 64))
         for prompt, budget in zip(prompts, budgets, strict=True)
     )
     rows = len(prompts)

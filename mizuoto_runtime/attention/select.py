@@ -6,7 +6,8 @@ A policy belongs to one loaded model and nothing here is global: two models, or 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 from torch import nn
 
 from ..errors import InvalidRequest, Unsupported, is_oom
-from .attend import attend
+from .attend import attend, sdpa
 from .backends import BACKENDS, Backend, brief, load, self_test
 from .constraints import CallFacts, MaskKind, refusal
 from .sites import Kernel, Site
@@ -95,6 +96,11 @@ class AttentionPolicy:
         self.counts.clear()
         for route in self._routes.values():
             route.is_used = False
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Count further calls, by backend."""
+        for name, count in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
 
     @property
     def refusals(self) -> list[dict[str, str]]:
@@ -207,6 +213,41 @@ class AttentionPolicy:
             'Choose "auto", or turn off strict attention.',
             {"choice": self.choice, "site": route.own.name, "refusals": self.refusals},
         )
+
+
+@contextmanager
+def rounded_freely(module: nn.Module) -> Iterator[None]:
+    """In the block, "auto" computes `module` on torch's fastest kernels: for loops whose bits differ anyway.
+
+    A site's own reference stays. Nobody else may use the module meanwhile.
+    """
+    sites = [entry for entry in _sites(module) if not (entry[2].policy or entry[2].reference or entry[2].is_fixed)]
+    try:
+        for owner, name, site in sites:
+            setattr(owner, name, replace(site, reference=sdpa))
+        yield
+    finally:
+        for owner, name, site in sites:
+            setattr(owner, name, site)
+
+
+@contextmanager
+def recorded(module: nn.Module) -> Iterator[Callable[[], None]]:
+    """Leave out of the counts what `module` computes in the block, where a graph records it and nothing runs.
+
+    Yields:
+        Counts those calls; for every replay.
+    """
+    policy = next((site.policy for _, _, site in _sites(module) if site.policy), None)
+    if policy is None:
+        yield lambda: None
+        return
+    outside, inside = policy.counts, dict[str, int]()
+    policy.counts = inside
+    try:
+        yield lambda: policy.add(inside)
+    finally:
+        policy.counts = outside
 
 
 def _sites(module: nn.Module) -> Iterator[tuple[nn.Module, str, Site]]:

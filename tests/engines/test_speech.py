@@ -113,6 +113,46 @@ def test_the_report_and_progress(engine, runtime):
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
 
 
+class Telling(LoadedDummy):
+    """Tells at the middle and at the end of every call how far it is; says up to two segments at once."""
+
+    manifest = replace(MANIFEST, max_batch=2, options=(*MANIFEST.options, Option("batch_size", 1, "", low=1, high=2)))
+
+    def talk(self, text, voice, options, ctx):
+        ctx.progress(0.5, "own")
+        ctx.progress(1.0, "own")
+        return super().talk(text, voice, options, ctx)
+
+    def talk_batch(self, texts, voice, options, ctx):
+        ctx.progress(0.5, "own")
+        ctx.progress(1.0, "own")
+        return [super(Telling, self).talk(text, voice, options, ctx) for text in texts]
+
+    def decode(self, codes, ctx):
+        ctx.progress(0.5, "own")
+        yield from super().decode(codes, ctx)
+
+
+@pytest.mark.parametrize(("size", "middles"), [(1, [1, 3, 5]), (2, [2, 5])])
+@pytest.mark.parametrize("call", [speech.talk, speech.speak])
+def test_engines_tell_of_their_own_call_only(runtime, call, size, middles):
+    seen = []
+    ctx = runtime.context(5, on_progress=lambda *told: seen.append(told))
+    call(Telling(runtime), TEXT, None, Options("dummy", {"batch_size": size}), ctx)
+    fractions = [fraction for fraction, _ in seen]
+    assert fractions == sorted(fractions)
+    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
+    own = [round(fraction * 6, 6) for fraction, what in seen if what == "own"]
+    assert set(middles) <= set(own) <= {*middles, 2, 4, 6}
+
+
+def test_decoding_tells_of_every_segment(engine, runtime):
+    seen = []
+    codes = talk(engine, runtime)
+    speech.decode(Telling(runtime), codes, runtime.context(on_progress=lambda *told: seen.append(told)))
+    assert [round(fraction * 6, 6) for fraction, _ in seen] == [0, 1, 2, 3, 4, 5, 6]
+
+
 @pytest.mark.parametrize("call", [speech.talk, speech.speak])
 @pytest.mark.parametrize(
     ("arguments", "problem"),
@@ -142,7 +182,7 @@ def test_wrong_codes_are_refused(engine, runtime):
 
 def test_an_engine_that_does_not_speak_is_refused(engine, runtime):
     engine.manifest = replace(engine.manifest, tasks=("asr",))
-    with pytest.raises(Unsupported, match='cannot speak; load one that does'):
+    with pytest.raises(Unsupported, match="cannot speak; load one that does"):
         speak(engine, runtime)
 
 

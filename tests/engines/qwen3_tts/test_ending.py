@@ -8,6 +8,7 @@ from mizuoto.engines.qwen3_tts.ending import (
     MAX_FRAMES,
     frame_budget,
     is_looping,
+    usual_frames,
 )
 from mizuoto.engines.qwen3_tts.generation import Row, note
 from mizuoto.mizuoto_runtime.text.bpe import ByteBpe
@@ -29,6 +30,11 @@ def test_budgets_grow_with_the_text_up_to_the_publishers_limit():
 @pytest.mark.parametrize(("seconds", "frames"), [(0.01, 1), (0.1, 1), (2.0, 25), (300.0, 3750), (9999.0, MAX_FRAMES)])
 def test_the_users_limit_counts_whatever_the_text(seconds, frames):  # P30
     assert frame_budget(1, seconds) == frame_budget(500, seconds) == frames
+
+
+@pytest.mark.parametrize(("tokens", "budget", "frames"), [(1, 1000, 29), (100, 1000, 425), (100, 30, 30)])
+def test_what_a_take_usually_needs_is_never_more_than_its_budget(tokens, budget, frames):
+    assert usual_frames(tokens, budget) == frames
 
 
 @pytest.mark.parametrize("period", [1, 2, 3, 8])
@@ -82,13 +88,13 @@ def test_a_loop_is_cut_to_its_beginning():
     assert run(row, spoken + [7] * 100) == len(spoken) + LOOP_FRAMES - 1
     assert row.ending == LOOP
     assert row.firsts[: len(spoken)] == spoken
-    assert len(spoken) < len(row.firsts) <= len(spoken) + KEPT_LOOP_FRAMES
+    assert row.firsts[len(spoken) :] == [7] * KEPT_LOOP_FRAMES
 
 
 def test_a_loop_from_the_start_leaves_something():
     row = Row(budget=500)
     assert run(row, [7] * 100) == LOOP_FRAMES - 1
-    assert 0 < len(row.firsts) <= KEPT_LOOP_FRAMES
+    assert row.firsts == [7] * KEPT_LOOP_FRAMES
 
 
 def test_loops_may_go_on():

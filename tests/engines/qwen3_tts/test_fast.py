@@ -2,18 +2,22 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from mizuoto.engines.qwen3_tts import fast, generation
 from mizuoto.engines.qwen3_tts.ending import BUDGET, EOS
 from mizuoto.engines.qwen3_tts.fast import FRAMES_PER_LOOK, FrameLoop, generate_fast
 from mizuoto.engines.qwen3_tts.generation import Choices, batched, generate
 from mizuoto.engines.qwen3_tts.prompt import Voice
+from mizuoto.mizuoto_runtime.attention import AttentionPolicy
+from mizuoto.mizuoto_runtime.attention.select import rounded_freely
 from mizuoto.mizuoto_runtime.lm.sampling import Sampling
+from mizuoto.mizuoto_runtime.simulate import SimulatedOutOfMemory
 from mizuoto.tests.engines.qwen3_tts import models
 from torch.utils._python_dispatch import TorchDispatchMode
 
 GREEDY = Sampling(do_sample=False)
 DRAWN = Sampling(temperature=0.9, top_k=20)
-LOOPS = {"exact": generate, "fast": lambda *args: generate_fast(*args, False)}
+LOOPS = {"exact": generate, "fast": lambda *args: generate_fast(*args, False, unwarned)}
 
 
 @pytest.fixture(params=["0b6", "1b7"])
@@ -21,8 +25,12 @@ def model(checkpoint, request):
     return models.load(checkpoint("custom_voice", request.param))
 
 
-def nothing():
+def nothing(made):
     """No check."""
+
+
+def unwarned(code, text):
+    raise AssertionError(f"{code}: {text}")
 
 
 def prompts_of(model, *texts, is_streamed=False):
@@ -100,9 +108,9 @@ def test_no_more_frames_than_the_budget_and_one(checkpoint, budget):
     model = models.load(checkpoint("custom_voice", "0b6"))
     checks = []
     with models.endless(model):
-        (take,) = made_by("fast", model, prompts_of(model, "Hi."), [budget], check=lambda: checks.append(1))
+        (take,) = made_by("fast", model, prompts_of(model, "Hi."), [budget], check=checks.append)
     assert (len(take.codes), take.ending) == (budget, BUDGET)
-    assert len(checks) == budget + 1
+    assert checks == list(range(budget + 1))
 
 
 class NoWaiting(TorchDispatchMode):
@@ -125,7 +133,7 @@ def frame_loop(model, prompts, sampling):
 @pytest.mark.parametrize("texts", [["Hi."], ["Hi.", "The cat sat."]], ids=["one", "batch"])
 def test_no_frame_waits_for_the_device(model, texts):
     sampling = Sampling(temperature=0.9, top_k=20, repetition_penalty=1.05)
-    with torch.inference_mode():
+    with torch.inference_mode(), rounded_freely(models.talker_of(model)):
         loop = frame_loop(model, prompts_of(model, *texts), sampling)
         with NoWaiting():
             for _ in range(4):
@@ -151,7 +159,7 @@ def test_frames_are_made_in_place(model):
 def tensors_of(loop):
     caches = [tensor for cache in (loop._cache, loop._predicted) for tensor in (cache.keys, cache.values, cache.length)]
     samplers = [sampler._penalties for sampler in (loop._first, loop._later) if sampler._penalties is not None]
-    return [*caches, *samplers, loop.codes, loop._hidden, loop._frame]
+    return [*caches, *samplers, loop.codes, loop.hidden, loop._frame]
 
 
 @pytest.mark.parametrize(("may_capture", "on_card"), [(True, True), (True, False), (False, True)])
@@ -159,18 +167,18 @@ def test_only_weights_that_stay_are_captured(checkpoint, monkeypatch, may_captur
     model = models.load(checkpoint("custom_voice", "0b6"))
     captured = []
 
-    def capture(step, generators):
-        captured.append((step.__self__._frame.item(), len(generators)))
+    def capture(step, generators, device):
+        captured.append((step.__self__._frame.item(), len(generators), device))
         return step
 
     monkeypatch.setattr(fast, "CapturedStep", capture)
     monkeypatch.setattr(fast, "can_capture", lambda device: on_card)
-    monkeypatch.setitem(LOOPS, "fast", lambda *args: generate_fast(*args, may_capture))
+    monkeypatch.setitem(LOOPS, "fast", lambda *args: generate_fast(*args, may_capture, unwarned))
     prompts = prompts_of(model, "Hi.")
     for _ in range(2):  # nothing that was recorded outlives its generation: the weights may move before the next
         assert same(made_by("fast", model, prompts, [12]), made_by("exact", model, prompts, [12]))
-    after_and_generators = (generation.MIN_FRAMES + 1, 1)
-    assert captured == ([after_and_generators] * 2 if may_capture and on_card else [])
+    recording = (generation.MIN_FRAMES + 1, 1, models.CPU)
+    assert captured == ([recording] * 2 if may_capture and on_card else [])
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
@@ -178,11 +186,111 @@ def test_streamed_weights_are_never_captured(checkpoint, monkeypatch, is_whole):
     model, seen = models.load(checkpoint("custom_voice", "0b6")), []
 
     def noting(*args):
-        seen.append(args[-1])
-        return generate_fast(*args[:-1], False)
+        seen.append(args[-2])
+        return generate_fast(*args[:-2], False, args[-1])
 
     monkeypatch.setattr("mizuoto.engines.qwen3_tts.engine.generate_fast", noting)
     monkeypatch.setattr(type(model._talker), "is_whole", is_whole)
     models.say(model, "Hi.", decoding="fast")
     models.say(model, "Hi.", decoding="exact")
     assert seen == [is_whole]
+
+
+def capturing(monkeypatch, capture):
+    """Let the fast loop "capture" on the CPU: `capture(step)` gives what replays or raises; returns what is warned."""
+    warned = []
+    monkeypatch.setattr(fast, "CapturedStep", lambda step, generators, device: capture(step))
+    monkeypatch.setattr(fast, "can_capture", lambda device: True)
+    monkeypatch.setitem(LOOPS, "fast", lambda *args: generate_fast(*args, True, lambda *told: warned.append(told)))
+    return warned
+
+
+def refusing(error):
+    """A capture that fails with `error`."""
+
+    def capture(step):
+        raise error
+
+    return capture
+
+
+def test_a_failed_capture_costs_time_only(checkpoint, monkeypatch):
+    model = models.load(checkpoint("custom_voice", "0b6"))
+    prompts = prompts_of(model, "Hi.")
+    warned = capturing(monkeypatch, refusing(RuntimeError("not permitted\nwhile capturing")))
+    assert same(made_by("fast", model, prompts, [12], DRAWN), made_by("exact", model, prompts, [12], DRAWN))
+    ((code, text),) = warned
+    assert code == "no_graph"
+    assert "RuntimeError: not permitted)" in text
+
+
+def test_a_capture_without_memory_is_for_the_retry(checkpoint, monkeypatch):
+    model = models.load(checkpoint("custom_voice", "0b6"))
+    warned = capturing(monkeypatch, refusing(SimulatedOutOfMemory("no room")))
+    with pytest.raises(SimulatedOutOfMemory):
+        made_by("fast", model, prompts_of(model, "Hi."), [12])
+    assert warned == []
+
+
+@pytest.mark.parametrize("texts", [["Hi."], ["Hi.", "The cat sat."]], ids=["one", "batch"])
+def test_long_takes_get_room_as_they_go(checkpoint, monkeypatch, texts):
+    """What was captured is thrown away first, as the tensors move, and captured anew."""
+    model, rooms = models.load(checkpoint("custom_voice", "0b6")), []
+
+    def capture(step):
+        loop = step.__self__
+        rooms.append(loop.room)
+        places = [tensor.data_ptr() for tensor in tensors_of(loop)]
+
+        def replay():
+            assert [tensor.data_ptr() for tensor in tensors_of(loop)] == places
+            step()
+
+        return replay
+
+    capturing(monkeypatch, capture)
+    monkeypatch.setattr("mizuoto.engines.qwen3_tts.ending.SPARE_FRAMES", -2)
+    prompts, budgets = prompts_of(model, *texts), [60] * len(texts)
+    with models.endless(model):
+        exact, found = (made_by(loop, model, prompts, budgets) for loop in LOOPS)
+    assert same(found, exact)
+    assert len(rooms) > 1 and rooms == sorted(rooms)
+    assert rooms[-1] <= 61
+
+
+def test_the_last_bits_are_free_in_the_fast_loop_only(model, monkeypatch):
+    """With a mask, torch shares key heads in its slowest kernel: the fast loop repeats them instead."""
+    shared = []
+
+    def noting(query, key, value, mask=None, *args, **kwargs):
+        shared.append(mask is not None and query.shape[1] != key.shape[1])
+        return sdpa(query, key, value, mask, *args, **kwargs)
+
+    sdpa = F.scaled_dot_product_attention
+    monkeypatch.setattr(F, "scaled_dot_product_attention", noting)
+    prompts = prompts_of(model, "Hi.", "The cat sat.")  # padded, so the exact loop has masks too
+    for loop, expected in (("exact", True), ("fast", False), ("exact", True)):
+        shared.clear()
+        made_by(loop, model, prompts, [3, 3])
+        assert any(shared) == expected
+
+
+def test_replays_are_counted_and_recordings_are_not(checkpoint, monkeypatch):
+    model = models.load(checkpoint("custom_voice", "0b6"))
+    talker, prompts, counts = models.talker_of(model), prompts_of(model, "Hi."), []
+
+    def capture(step):
+        step()  # what a recording runs of the host's side
+        loop = step.__self__
+        loop._frame -= 1
+        return lambda: None
+
+    policy = AttentionPolicy("sdpa")
+    policy.bind(talker)
+    with models.endless(model):
+        made_by("fast", model, prompts, [20])
+        counts.append(dict(policy.counts))
+        policy.reset()
+        capturing(monkeypatch, capture)
+        made_by("fast", model, prompts, [20])
+    assert counts == [policy.counts]

@@ -7,6 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from mizuoto.mizuoto_runtime.attention import CHOICES, AttentionPolicy, Site, attend
+from mizuoto.mizuoto_runtime.attention.attend import sdpa
+from mizuoto.mizuoto_runtime.attention.select import recorded, rounded_freely
 from mizuoto.mizuoto_runtime.errors import InvalidRequest, Unsupported
 from mizuoto.mizuoto_runtime.simulate import SimulatedOutOfMemory
 from torch import nn
@@ -311,3 +313,40 @@ def test_the_real_table_takes_no_package_on_the_cpu(packages, tensors):
     torch.testing.assert_close(module(*tensors), expected(tensors))
     assert (policy.counts, packages.calls) == ({"sdpa": 1}, [])
     assert all(reason.startswith("GPU mismatch") for reason in reasons(policy).values())
+
+
+def test_what_is_rounded_freely_is_so_in_the_block_only(tensors):
+    own, fixed = Attention(replace(SITE, reference=lambda query, *_: query)), Attention(replace(SITE, is_fixed=True))
+    followed = Attention()
+    AttentionPolicy("sdpa").bind(followed)
+    modules = nn.ModuleList([Attention(), own, fixed, followed])
+    before = [module.site for module in modules]
+    with pytest.raises(RuntimeError), rounded_freely(modules):
+        assert [module.site.reference is sdpa for module in modules] == [True, False, False, False]
+        mask = torch.ones(1, 1, 5, 5, dtype=torch.bool).tril()
+        torch.testing.assert_close(modules[0](*tensors, mask=mask), expected(tensors, attn_mask=mask))
+        raise RuntimeError
+    assert all(module.site is site for module, site in zip(modules, before, strict=True))
+
+
+def test_calls_that_are_recorded_count_when_they_are_replayed(bound, tensors):
+    policy, module = bound("sdpa")
+    module(*tensors)
+    with recorded(module) as count:
+        module(*tensors)
+        module(*tensors)
+    assert policy.counts == {"sdpa": 1}
+    count()
+    count()
+    assert policy.counts == {"sdpa": 5}
+    policy.reset()
+    count()
+    assert policy.counts == {"sdpa": 2}
+
+
+def test_without_a_policy_there_is_nothing_to_count(tensors):
+    module = Attention()
+    with recorded(module) as count:
+        module(*tensors)
+    count()
+    assert module.site.policy is None
