@@ -197,20 +197,39 @@ class RequestContext:
         device = next((handle.load_device for handle in handles), torch.device("cpu"))
         there = [handle for handle in handles if handle.load_device == device]
         free, total = self.devices.memory(device)
+        others = max(0, total - free - self.devices.held_bytes(device))
         free += sum(handle.loaded_bytes for handle in there if handle.is_managed)
         least = sum(handle.minimum_bytes for handle in there)
-        mode = policy_for(self.settings, self.memory.vram_mode(), self.devices, device).mode
-        whole = f' Mode "{mode}" places models whole; in mode "auto" (MIZUOTO_VRAM_MODE) they stream what does not fit.'
+        held = f" Other programs hold {others / GB:.2f} of {total / GB:.2f} GB."
+        is_own = self.devices.is_managed(device) and not self.devices.shares_memory(device)
         message = (
-            f'"{", ".join(handle.name for handle in handles)}" needs {(least + working_bytes) / GB:.2f} GB on {device} '
-            f"({least / GB:.2f} weights + {working_bytes / GB:.2f} working memory) and can have "
-            f"{free / GB:.2f} of {total / GB:.2f} GB. Close other programs that use this device, shorten the text, "
-            f"or set the loader's device to cpu.{whole if mode in WHOLE_MODES else ''}"
+            f'"{", ".join(handle.name for handle in handles)}" needs at least {(least + working_bytes) / GB:.2f} GB '
+            f"on {device} ({_weights_of(there)} + {working_bytes / GB:.2f} working memory) and {free / GB:.2f} GB is "
+            f"free.{held if is_own else ''} Close other programs that use this device, shorten the text, or set the "
+            f"loader's device to cpu.{self._mode_advice(device)}"
         )
         detail = {
             "reason": "out_of_memory",
             "phase": phase,
             "device": str(device),
             "needed_bytes": least + working_bytes,
+            "free_bytes": free,
+            "error": failure,
         }
-        return self.memory.out_of_memory(message, {**detail, "free_bytes": free, "error": failure})
+        return self.memory.out_of_memory(message, detail)
+
+    def _mode_advice(self, device: torch.device) -> str:
+        mode = policy_for(self.settings, self.memory.vram_mode(), self.devices, device).mode
+        if mode not in WHOLE_MODES:
+            return ""
+        return f' Mode "{mode}" places models whole; in mode "auto" (MIZUOTO_VRAM_MODE) they stream what does not fit.'
+
+
+def _weights_of(handles: Sequence[ModelHandle]) -> str:
+    """The least weights that must be on the device, in GB: what always is, and the layer that streams."""
+    slots = sum(handle.slot_bytes for handle in handles)
+    fixed = sum(handle.minimum_bytes for handle in handles) - slots
+    if not slots:
+        return f"{fixed / GB:.2f} weights"
+    each = "" if len(handles) == 1 else " each"
+    return f"{fixed / GB:.2f} fixed + {slots / GB:.2f} for one streamed layer{each}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -12,6 +13,14 @@ from weakref import WeakMethod
 from .settings import Settings
 
 MAX_MODELS, IDLE_MINUTES = 3, 30  # where the user leaves it to us and no host looks after models
+RETRY_S = 30.0
+Pause = Callable[[], AbstractContextManager[bool]]
+"""Makes a context manager that gives whether nobody else moves weights now, which stays so inside the block."""
+
+
+def always() -> AbstractContextManager[bool]:
+    """The `Pause` of a process whose requests all go through our own locks."""
+    return nullcontext(True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +130,12 @@ class IdleTimer:
 
     Args:
         tidy: A bound method, held weakly: a timer does not keep a runtime.
+        pause: Around every call; while it says no, the timer tries again every `RETRY_S`.
     """
 
-    def __init__(self, tidy: Callable[[], object]) -> None:
+    def __init__(self, tidy: Callable[[], object], pause: Pause = always) -> None:
         self._tidy = WeakMethod(tidy)
+        self._pause = pause
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -153,5 +164,10 @@ class IdleTimer:
         with self._lock:
             self._timer = None
         tidy = self._tidy()
-        if tidy is not None:
-            tidy()
+        if tidy is None:
+            return
+        with self._pause() as is_quiet:
+            if is_quiet:
+                tidy()
+        if not is_quiet:
+            self.arm(RETRY_S)

@@ -23,7 +23,7 @@ from .memory.manager import MemoryManager
 from .memory.pinning import CudaPins, PinBackend, Pinner, can_pin_in_place, pinned_memory
 from .memory.plan import Kind
 from .memory.policy import MB, VramPolicy, default_ram_reserve, policy_for
-from .residency import IdleTimer, Limits, relieve, surplus
+from .residency import IdleTimer, Limits, Pause, always, relieve, surplus
 from .settings import Settings
 
 
@@ -130,10 +130,12 @@ class Runtime:
         settings: Default: from the environment.
         devices: Default: the machine's own.
         memory: Default: the stand-alone manager.
-        pins: Who pins host memory; default: the driver, on NVIDIA.
+        pins: Who pins host memory in place; default: nobody where there is a host, else the driver, on NVIDIA.
+        pinned_copies: Allocates pinned host memory; default: nobody where there is a host, else torch, on its GPUs.
         calibration_path: Where corrected estimates are kept; default: in this process only.
         has_host: Whether a program like ComfyUI looks after models, goes on between requests, and lets go of what it
             does not need.
+        pause: When the host's other threads keep their hands off weights: only then are idle models unloaded by time.
         clock: For what is unused for long.
     """
 
@@ -143,23 +145,26 @@ class Runtime:
         devices: DeviceService | None = None,
         memory: MemoryHost | None = None,
         pins: PinBackend | None = None,
+        pinned_copies: Callable[[int], torch.Tensor] | None = None,
         calibration_path: Path | None = None,
         has_host: bool = False,
+        pause: Pause = always,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings or Settings.from_environment()
         self.devices = devices or DeviceService()
         self.memory: MemoryHost = memory or MemoryManager(self.devices, self.settings)
         self.calibration = Calibration(calibration_path)
-        if pins is None and can_pin_in_place():
-            pins = CudaPins()
+        if not has_host:  # a host's None is its user's wish
+            pins = pins or (CudaPins() if can_pin_in_place() else None)
+            pinned_copies = pinned_copies or (pinned_memory if torch.cuda.is_available() else None)
         budget = policy_for(self.settings, self.memory.vram_mode(), self.devices, CPU).max_pinned_bytes
-        self.pinner = Pinner(budget, pins, pinned_memory if torch.cuda.is_available() else None)
+        self.pinner = Pinner(budget, pins, pinned_copies)
         self._models: WeakValueDictionary[Hashable, Model] = WeakValueDictionary()
         self._clock = clock
         self._limits = Limits.of(self.settings, has_host)
         # Without a host the process is a command: it ends soon, and unloads between its requests only (S195).
-        self._timer = IdleTimer(self.tidy) if has_host and self._limits.idle_s else None
+        self._timer = IdleTimer(self.tidy, pause) if has_host and self._limits.idle_s else None
 
     def context(self, seed: int = 0, **hooks: Any) -> RequestContext:
         """A new request; `hooks` are `RequestContext`'s on_progress, on_check and timeout_s."""

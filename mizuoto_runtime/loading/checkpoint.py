@@ -80,7 +80,9 @@ def find_stored(folder: Path, name: str, stem: str = "model") -> tuple[Path, Sto
     path, index = folder / f"{stem}{_SUFFIX}", folder / f"{stem}{_SUFFIX}.index.json"
     if not path.is_file() and index.is_file():
         shard = next((shard for shard, names in read_index(index).items() if name in names), None)
-        path = path if shard is None else folder / shard
+        if shard is None:
+            raise ModelFileError(f'"{index}" lists no tensor "{name}"; use the folder as its publisher offers it.')
+        path = folder / shard
     found = next((tensor for tensor in read_header(path).tensors if tensor.name == name), None)
     if found is None:
         raise ModelFileError(f'"{path}" lacks the tensor "{name}"; use the folder as its publisher offers it.')

@@ -121,6 +121,13 @@ class ModelHandle:
         return self._fixed.num_bytes + sum(pack.num_bytes for pack in self._packs)
 
     @property
+    def slot_bytes(self) -> int:
+        """Of `minimum_bytes`, those of the one slot that units stream through; 0 where the module is never split."""
+        if not self._packs or self._policy.mode in WHOLE_MODES:
+            return 0
+        return self.minimum_bytes - self._fixed.num_bytes
+
+    @property
     def minimum_bytes(self) -> int:
         """The least that must be on the device for the module to run: the fixed part and one slot (S119)."""
         if not self._packs or self._policy.mode in WHOLE_MODES:
@@ -132,7 +139,8 @@ class ModelHandle:
         """Bytes on the load device now, `0 <= loaded_bytes <= size_bytes`; all of them where nothing has to move."""
         if not self.is_managed:
             return self.size_bytes
-        ring_bytes = self._streamer.ring.num_bytes if self._streamer else 0
+        streamer = self._streamer  # once, here and below: another thread may be taking it away
+        ring_bytes = streamer.ring.num_bytes if streamer else 0
         resident_bytes = sum(pack.num_bytes for pack in self._resident)
         return self._fixed.num_bytes * self._fixed.is_placed + resident_bytes + ring_bytes
 
@@ -153,7 +161,8 @@ class ModelHandle:
     @property
     def streamed_bytes(self) -> int:
         """Bytes copied through the ring so far, over the handle's whole life."""
-        return self._streamed_before + (self._streamer.streamed_bytes if self._streamer else 0)
+        streamer = self._streamer
+        return self._streamed_before + (streamer.streamed_bytes if streamer else 0)
 
     @property
     def is_whole(self) -> bool:
@@ -163,7 +172,8 @@ class ModelHandle:
     @property
     def is_ready(self) -> bool:
         """Whether the module can run: what is not on the device streams."""
-        streaming = len(self._streamer.packs) if self._streamer else 0
+        streamer = self._streamer
+        streaming = len(streamer.packs) if streamer else 0
         return self.is_whole or (self._fixed.is_placed and len(self._resident) + streaming == len(self._packs))
 
     @property
@@ -174,7 +184,8 @@ class ModelHandle:
     @property
     def num_hooks(self) -> int:
         """Hooks on its modules: none unless it streams (S122)."""
-        return self._streamer.num_hooks if self._streamer else 0
+        streamer = self._streamer
+        return streamer.num_hooks if streamer else 0
 
     def hold(self, check: Callable[[], None] = never) -> Callable[[], None]:
         """Make it busy until the function that is returned is called; `check` is called before every streamed copy.
@@ -195,8 +206,9 @@ class ModelHandle:
             let_go()
 
     def _let_go(self, check: Callable[[], None]) -> None:
-        if not self.gate.leave(check) and self._streamer:
-            self._streamer.rest()
+        streamer = self._streamer
+        if not self.gate.leave(check) and streamer:
+            streamer.rest()
         self.last_used = time.monotonic()
 
     def place(self, budget: float = ALL) -> int:

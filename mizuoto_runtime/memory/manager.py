@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
@@ -16,9 +15,8 @@ from .handle import ALL, ModelHandle
 from .host import hold
 from .plan import Share, Tenant, split_budget, yielding_order
 from .policy import Machine, VramPolicy
+from .shortage import Shortages
 from .waiting import Turns
-
-log = logging.getLogger("mizuoto.memory")
 
 
 class MemoryManager:
@@ -37,7 +35,7 @@ class MemoryManager:
         self._settings = settings
         self._turns = turns or Turns()
         self._handles: WeakSet[ModelHandle] = WeakSet()
-        self._warned: WeakSet[ModelHandle] = WeakSet()
+        self._shortages = Shortages()
         self._policies: dict[torch.device, VramPolicy] = {}
 
     def vram_mode(self) -> str:
@@ -129,18 +127,10 @@ class MemoryManager:
             return
         self._yield_until(device, missing + working_bytes + policy.reserve_bytes, group, policy)
         held = sum(handle.loaded_bytes for handle in group)
-        budget = self._free_bytes(device, policy) + held - working_bytes - policy.reserve_bytes
+        free_bytes = self._free_bytes(device, policy)
+        self._shortages.note(group, working_bytes, free_bytes, policy.reserve_bytes)
+        budget = free_bytes + held - working_bytes - policy.reserve_bytes
         shares = [Share(handle.size_bytes, handle.minimum_bytes) for handle in group]
-        if budget < sum(share.minimum_bytes for share in shares) and not self._warned.issuperset(group):
-            self._warned.update(group)  # once: every sentence of a long text comes through here
-            log.warning(
-                "%s: %.0f MB of weights and %.0f MB of working memory may not fit on %s (%.0f MB free); trying.",
-                ", ".join(handle.name for handle in group),
-                sum(share.minimum_bytes for share in shares) / 1e6,
-                working_bytes / 1e6,
-                device,
-                self._free_bytes(device, policy) / 1e6,
-            )
         for handle, granted in zip(group, split_budget(shares, budget), strict=True):
             if policy.mode != "high" and granted < handle.loaded_bytes:
                 handle.release(handle.loaded_bytes - granted)  # shrinks in place, then the rest streams

@@ -60,11 +60,11 @@ class PinBackend(Protocol):
         """How much more may be pinned, as far as others are concerned."""
         ...
 
-    def register(self, tensor: torch.Tensor) -> bool:
-        """Pin the memory of `tensor`, [num_bytes] uint8; False leaves it pageable and no error pending."""
+    def register(self, tensor: torch.Tensor, device: torch.device) -> bool:
+        """Pin the memory of `tensor`, [num_bytes] uint8, for copies to `device`; False leaves no error pending."""
         ...
 
-    def unregister(self, pointer: int, num_bytes: int) -> bool:
+    def unregister(self, pointer: int, num_bytes: int, device: torch.device) -> bool:
         """Undo `register`, while the memory still exists but no tensor can be had from its owner any more."""
         ...
 
@@ -80,21 +80,21 @@ class CudaPins:
         """Without limit: nobody else is known."""
         return float("inf")
 
-    def register(self, tensor: torch.Tensor) -> bool:
+    def register(self, tensor: torch.Tensor, device: torch.device) -> bool:
         """See `PinBackend.register`."""
         # Typed loosely: the bindings take the flags, their type stubs differ between versions of torch.
         cudart: Any = torch.cuda.cudart()
         if int(cudart.cudaHostRegister(tensor.data_ptr(), tensor.nbytes, _PORTABLE)) == 0:
             return True
-        discard_pending_error()
+        discard_pending_error(device)
         return False
 
-    def unregister(self, pointer: int, num_bytes: int) -> bool:
+    def unregister(self, pointer: int, num_bytes: int, device: torch.device) -> bool:
         """See `PinBackend.unregister`."""
         cudart: Any = torch.cuda.cudart()
         if int(cudart.cudaHostUnregister(pointer)) == 0:
             return True
-        discard_pending_error()
+        discard_pending_error(device)
         return False
 
     def synchronize(self, device: torch.device) -> None:
@@ -206,7 +206,7 @@ class Pinner:
 
     def _register(self, buffer: HostBuffer, device: torch.device, backend: PinBackend) -> bool:
         try:
-            done = backend.register(buffer.tensor)
+            done = backend.register(buffer.tensor, device)
         except RuntimeError as error:  # a driver that reports by exception
             self._warn(f"could not pin {buffer.num_bytes / 1e6:.0f} MB: {error}")
             return False
@@ -225,7 +225,7 @@ class Pinner:
         except RuntimeError as error:  # the device is lost; its error belongs to whoever uses it next
             log.debug("%s did not answer before pinned memory was given back: %s", device, error)
         try:
-            done, reason = self._backend.unregister(pointer, num_bytes), "refused by the driver"
+            done, reason = self._backend.unregister(pointer, num_bytes, device), "refused by the driver"
         except RuntimeError as error:
             done, reason = False, str(error)
         self._pins.pop(pointer, None)
@@ -242,10 +242,14 @@ def _whole_pages(num_bytes: int) -> int:
     return -(-num_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
-def discard_pending_error() -> None:
-    """After a refused registration: take the error that the next kernel would report as its own."""
+def discard_pending_error(device: torch.device) -> None:
+    """After a refused registration: take the error that the next kernel would report as its own.
+
+    Args:
+        device: One that is in use anyway: a kernel elsewhere would take memory of a card that others may need.
+    """
     try:
-        torch.zeros(1, device="cuda").add_(1)
-        torch.cuda.synchronize()
+        torch.zeros(1, device=device).add_(1)
+        torch.cuda.synchronize(device)
     except RuntimeError as error:
         log.debug("Discarded after a refused registration: %s", error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import threading
 from collections.abc import Callable
@@ -26,6 +27,10 @@ State = Literal["running", "done", "stopped", "failed"]
 _log = logging.getLogger("mizuoto.downloads")
 # Everything a model may need and nothing that could run: no .py, .bin, .pt, .pkl.
 _SUFFIXES = (".json", ".txt", ".safetensors", ".model", ".tiktoken")
+# What is no plain name on some system: empty, ending in a dot or space, one of Windows's devices, special characters.
+_ODD_NAME = re.compile(
+    r'^$|[. ]$|^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)|[\\:*?"<>|\x00-\x1f]', re.I
+)
 _POLL_S = 0.2
 _TRIES = 5
 _PAUSE_S = 0.5  # before the second try; doubles with every further one
@@ -250,8 +255,7 @@ def _inside(folder: Path, name: str) -> Path:
     """Where the file that the hub calls `name` goes; never outside `folder`."""
     parts = name.split("/")
     place = folder.joinpath(*parts)
-    is_odd = any(part in ("", ".", "..") or set(part) & set('\\:*?"<>|\0') for part in parts)
-    if is_odd or not place.resolve().is_relative_to(folder.resolve()):
+    if any(map(_ODD_NAME.search, parts)) or not place.resolve().is_relative_to(folder.resolve()):
         raise ModelFileError(f'The hub names a file "{name}", which is no safe path; nothing was fetched.')
     return place
 

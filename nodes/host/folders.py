@@ -19,6 +19,7 @@ from ...mizuoto_runtime.errors import InvalidRequest
 _KEYS = ("tts", "TTS")
 _DEPTH = 3
 _TO_FETCH = " (download)"
+_SHARED = ("Qwen3-TTS-Tokenizer-12Hz",)  # folders that lie beside models and are part of each
 _CACHE_S = 2.0  # the list is asked for at every validation; a fresh folder shows up with the next refresh
 
 
@@ -114,8 +115,9 @@ def find_model(name: str) -> InstalledModel | MissingModel:
 
 
 def fingerprint(folder: Path) -> str:
-    """Changes when a file in `folder` or in a folder below is replaced; never raises (P75)."""
-    return hashlib.sha256(repr(list(_facts(folder, _DEPTH))).encode()).hexdigest()
+    """Changes when a file in `folder`, below it or in a shared folder beside it is replaced; never raises (P75)."""
+    facts = [*_facts(folder, _DEPTH), *(fact for name in _SHARED for fact in _facts(folder.parent / name, 1))]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
 def _facts(folder: Path, depth: int) -> Iterator[tuple[str, int, int]]:

@@ -7,6 +7,7 @@ switch; it is imported when something is asked for, never before. Knows nothing 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def require() -> None:
         from huggingface_hub import __version__, constants
     except ImportError:
         raise Unsupported(_needs_package("which is not installed")) from None
-    if tuple(int(part) for part in __version__.split(".")[:2]) < _OLDEST:
+    if tuple(map(int, re.findall(r"\d+", __version__)[:2])) < _OLDEST:  # "1.0rc1" is a version too
         raise Unsupported(_needs_package(f"and {__version__} is installed"))
     if constants.HF_HUB_OFFLINE:
         raise Unsupported(

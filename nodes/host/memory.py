@@ -16,6 +16,7 @@ from comfy.cli_args import args
 from ...mizuoto_runtime.errors import OutOfDeviceMemory
 from ...mizuoto_runtime.memory.handle import ModelHandle
 from ...mizuoto_runtime.memory.host import hold
+from ...mizuoto_runtime.memory.shortage import Shortages
 from .patcher import HandlePatcher
 
 GB = 1 << 30
@@ -30,6 +31,7 @@ class ComfyMemory:
     """Implements `MemoryHost`: ComfyUI evicts our handles for its own models, and the other way round."""
 
     def __init__(self) -> None:
+        self._shortages = Shortages()
         self._busy: list[ModelHandle] = []  # those of the phases under way; one that is used twice stands here twice
 
     def vram_mode(self) -> str:
@@ -59,11 +61,18 @@ class ComfyMemory:
         for handle in managed:
             if handle.is_whole and handle.partial is None:
                 continue
-            if not handle.is_ready:  # ComfyUI's estimate granted less than it takes to run: try all the same (S111)
-                handle.place(max(0, handle.minimum_bytes - handle.loaded_bytes))
+            self._complete(handle, working_bytes)
             # Asking the driver for free memory costs as much as everything else here.
             free_bytes = int(mm.get_free_memory(handle.load_device))
             handle.explain(free_bytes, working_bytes, int(mm.extra_reserved_memory()))
+
+    def _complete(self, handle: ModelHandle, working_bytes: int) -> None:
+        """Where ComfyUI's estimate granted less than it takes to run: try all the same (S111)."""
+        if handle.is_ready:
+            return
+        free_bytes = int(mm.get_free_memory(handle.load_device))
+        self._shortages.note([handle], working_bytes, free_bytes, int(mm.extra_reserved_memory()))
+        handle.place(max(0, handle.minimum_bytes - handle.loaded_bytes))
 
     def enter(
         self, handles: Sequence[ModelHandle], working_bytes: int, check: Callable[[], None]

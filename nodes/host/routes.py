@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from .prompts import between_prompts
 from .session import runtime
 
 
@@ -31,11 +32,8 @@ def register_routes() -> None:
         known = {model.name for model in runtime().models()}
         if name is not None and name not in known:
             return _error(404, f'No model "{name}" is loaded; loaded are: {", ".join(sorted(known)) or "none"}.')
-        queue = server.prompt_queue
-        # Holding the queue's lock keeps the worker from starting a prompt, and nothing else: the worker unloads models
-        # on /free between prompts without it. Those two are kept apart by the handles' own locks.
-        with queue.mutex:
-            if queue.currently_running:
+        with between_prompts() as is_quiet:
+            if not is_quiet:
                 return _error(409, "A prompt is running; wait until it has ended or interrupt it.")
             return web.json_response({"released_bytes": runtime().release(name)})
 

@@ -23,15 +23,23 @@ from ...mizuoto_runtime.errors import ModelFileError
 from ...mizuoto_runtime.runtime import Model, Runtime
 from . import downloads, folders
 from .memory import ComfyMemory
-from .pinning import pins
+from .pinning import pinned_copies, pins
 from .progress import byte_hooks, request_hooks
+from .prompts import between_prompts
 
 
 @cache
 def runtime() -> Runtime:
     """The one runtime, built at the first model load (S005)."""
     kept = Path(folder_paths.get_user_directory()) / "mizuoto" / "memory" / "calibration.json"
-    return Runtime(memory=ComfyMemory(), pins=pins(), calibration_path=kept, has_host=True)
+    return Runtime(
+        memory=ComfyMemory(),
+        pins=pins(),
+        pinned_copies=pinned_copies(),
+        calibration_path=kept,
+        has_host=True,
+        pause=between_prompts,
+    )
 
 
 @cache

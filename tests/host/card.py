@@ -8,8 +8,11 @@ object: scenario -> "" or the traceback.
 import gc
 import importlib.util
 import json
+import logging
 import sys
+import threading
 import traceback
+import types
 import weakref
 
 HOST, PACK = sys.argv[1:3]
@@ -283,6 +286,61 @@ def scenario_release_takes_it_off_the_list(bench):
     check(bench.runtime.memory.release(handle) == handle.size_bytes)
     check([entry.model for entry in mm.current_loaded_models] == [theirs])
     check(handle.loaded_bytes == 0 and theirs.loaded_size() == theirs.model_size())
+
+
+def scenario_below_the_minimum_it_warns_once_and_tries(bench):
+    bench.card.allocate(TOTAL - 12 * MB)  # a layer and a little: less than ComfyUI wants to keep free beside it
+    handle, records = bench.ours(3), []
+    noting = logging.Handler(logging.WARNING)
+    noting.emit = records.append
+    logging.getLogger("mizuoto.memory").addHandler(noting)
+    try:
+        for _ in range(2):
+            bench.use(handle, working=20 * MB)
+            mm.unload_all_models()
+        mm.vram_state = mm.VRAMState.NO_VRAM
+        bench.card.free(TOTAL - 12 * MB)
+        bench.use(bench.ours(3, "roomy"))  # it gets the least by choice: there is room
+    finally:
+        logging.getLogger("mizuoto.memory").removeHandler(noting)
+    told = [record.getMessage() for record in records]
+    check(len(told) == 1 and told[0].startswith("ours: 10 MB of weights and 21 MB of working memory may not fit"), told)
+
+
+def scenario_idle_time_unloads_between_prompts_only(bench):
+    prompts = pack("nodes.host.prompts")
+    queue = types.SimpleNamespace(mutex=threading.RLock(), currently_running={0: "a prompt"})
+    server = types.SimpleNamespace(
+        PromptServer=types.SimpleNamespace(instance=types.SimpleNamespace(prompt_queue=queue))
+    )
+    now = [0.0]
+    runtime = bench.runtime = pack("mizuoto_runtime.runtime").Runtime(
+        pack("mizuoto_runtime.settings").Settings(unload_after_minutes=1),
+        bench.runtime.devices,
+        pack("nodes.host.memory").ComfyMemory(),
+        has_host=True,
+        pause=prompts.between_prompts,
+        clock=lambda: now[0],
+    )
+    model = runtime.model("ours", "ours", lambda: types.SimpleNamespace(handles=(bench.ours(2),)))
+    bench.use(*model.engine.handles)
+    now[0] = model.last_used + 61
+    sys.modules["server"], before = server, sys.modules.get("server")
+    try:
+        for is_running in (True, False):
+            listed = [entry.model for entry in mm.current_loaded_models]
+            check(listed == [handle.attachment for handle in model.handles] != [], listed)
+            queue.currently_running = {0: "a prompt"} if is_running else {}
+            ringing = threading.Thread(target=runtime._timer.ring)
+            ringing.start()
+            ringing.join(10)
+            check(model.is_loaded == is_running == runtime._timer.is_armed)
+        check(not mm.current_loaded_models and bench.card.used_bytes == 0)
+    finally:
+        runtime._timer.stop()
+        sys.modules.pop("server")
+        if before is not None:
+            sys.modules["server"] = before
 
 
 def run(scenarios):

@@ -314,8 +314,8 @@ def test_the_third_failure_is_final_and_says_why(desk):  # S157
         desk.ctx.run("talker", [handle], phase, working_bytes=8 * MB)
     assert len(phase.tries) == 3
     text, detail = str(caught.value), caught.value.detail
-    assert '"zoo/two:part" needs 0.01 GB on cuda:0 (0.00 weights + 0.01 working memory)' in text
-    assert "can have 0.02 of 0.02 GB" in text
+    assert '"zoo/two:part" needs at least 0.01 GB on cuda:0 (0.00 fixed + 0.00 for one streamed layer + 0.01' in text
+    assert "0.01 working memory) and 0.02 GB is free. Other programs hold 0.00 of 0.02 GB. Close" in text
     assert "set the loader's device to cpu" in text
     assert detail["needed_bytes"] == handle.minimum_bytes + 8 * MB
     assert detail["free_bytes"] == 16 * MB
@@ -329,7 +329,10 @@ def test_the_third_failure_is_final_and_says_why(desk):  # S157
 def test_a_model_that_is_too_large_ends_the_same_way(caplog):
     desk = Desk(megabytes=0.9)  # less than one slot
     handle = desk.handle(3)
-    with caplog.at_level(logging.ERROR, "mizuoto.memory"), pytest.raises(OutOfDeviceMemory, match=r"needs 0.00 GB"):
+    with (
+        caplog.at_level(logging.ERROR, "mizuoto.memory"),
+        pytest.raises(OutOfDeviceMemory, match=r"needs at least 0.00 GB"),
+    ):
         desk.ctx.run("talker", [handle], lambda: None)
     assert not handle.is_busy
 
@@ -417,3 +420,51 @@ def test_running_out_in_a_mode_that_never_splits_names_the_mode(mode, names_it):
         desk.ctx.run("talker", [desk.handle(2)], Greedy(desk, megabytes=100))
     assert ('Mode "high" places models whole' in str(caught.value)) == names_it
     assert ("MIZUOTO_VRAM_MODE" in str(caught.value)) == names_it
+
+
+GB = 1 << 30
+
+
+class Large:
+    """What the error asks of a handle, in GB."""
+
+    is_managed, load_device = True, GPU
+
+    def __init__(self, name, fixed, slot, loaded=0.0):
+        self.name, self.slot_bytes, self.loaded_bytes = name, int(slot * GB), int(loaded * GB)
+        self.minimum_bytes = int((fixed + slot) * GB)
+
+
+@pytest.mark.parametrize(
+    ("handles", "weights", "free"),
+    [
+        (
+            [Large("a", 0.35, 0.1, loaded=0.2)],
+            "needs at least 0.61 GB on cuda:0 (0.35 fixed + 0.10 for one streamed layer",
+            1.2,
+        ),
+        (
+            [Large("a", 0.2, 0.1), Large("b", 0.1, 0.2)],
+            "needs at least 0.76 GB on cuda:0 (0.30 fixed + 0.30 for one streamed layer each",
+            1.0,
+        ),
+        ([Large("a", 0.5, 0.0)], "needs at least 0.66 GB on cuda:0 (0.50 weights", 1.0),
+    ],
+)
+def test_the_error_says_what_is_needed_and_who_has_the_rest(monkeypatch, handles, weights, free):
+    desk = Desk()
+    monkeypatch.setattr(desk.devices, "memory", lambda device: (GB, 24 * GB))
+    monkeypatch.setattr(desk.devices, "held_bytes", lambda device: 2 * GB)
+    error = desk.ctx._out_of_memory("talker", handles, int(0.16 * GB), "failed")
+    names = ", ".join(handle.name for handle in handles)
+    assert str(error).startswith(
+        f'"{names}" {weights} + 0.16 working memory) and {free:.2f} GB is free. Other programs hold 21.00 of 24.00 GB. '
+        "Close other programs that use this device, shorten the text, or set the loader's device to cpu."
+    )
+    assert error.detail["free_bytes"] == pytest.approx(free * GB, abs=2)
+
+
+def test_host_memory_is_not_said_to_be_others(desk):
+    handle = ModelHandle("zoo:part", zoo.chain(1), CPU, desk.devices)
+    text = str(desk.ctx._out_of_memory("talker", [handle], MB, "failed"))
+    assert "GB is free. Close" in text and "weights" in text

@@ -1,4 +1,5 @@
 import gc
+from contextlib import contextmanager
 from weakref import ref
 
 import pytest
@@ -7,7 +8,7 @@ from mizuoto.mizuoto_runtime import residency
 from mizuoto.mizuoto_runtime.device import DeviceService
 from mizuoto.mizuoto_runtime.errors import InvalidRequest
 from mizuoto.mizuoto_runtime.memory.handle import ModelHandle
-from mizuoto.mizuoto_runtime.residency import IdleTimer, Limits, relieve, surplus
+from mizuoto.mizuoto_runtime.residency import RETRY_S, IdleTimer, Limits, always, relieve, surplus
 from mizuoto.mizuoto_runtime.runtime import Runtime
 from mizuoto.mizuoto_runtime.settings import Settings
 from mizuoto.tests.mizuoto_runtime.memory import zoo
@@ -112,11 +113,15 @@ class Machine(DeviceService):
 class Desk:
     """A runtime whose clock and host memory the test moves."""
 
-    def __init__(self, has_host=False, **settings):
+    def __init__(self, has_host=False, pause=always, **settings):
         self.devices = Machine({"cuda:0": 64 * MB})
         self.now = 0.0
         self.runtime = Runtime(
-            Settings(vram_reserve_mb=0, **settings), self.devices, has_host=has_host, clock=lambda: self.now
+            Settings(vram_reserve_mb=0, **settings),
+            self.devices,
+            has_host=has_host,
+            pause=pause,
+            clock=lambda: self.now,
         )
         self.models = {}
 
@@ -207,6 +212,27 @@ def test_a_server_unloads_between_requests(timers):
     assert [timer.seconds for timer in timers] == [4 * MINUTE]
     desk.runtime.release()
     desk.runtime.tidy()
+    assert not timers
+
+
+def test_the_timer_waits_for_its_pause_and_unloads_inside_it(timers):
+    desk, log, quiet = None, [], iter([False, True])
+
+    @contextmanager
+    def pause():
+        log.append(("before", desk.loaded))
+        yield next(quiet)
+        log.append(("after", desk.loaded))
+
+    desk = Desk(has_host=True, pause=pause, unload_after_minutes=10)
+    desk.load("a")
+    desk.runtime.tidy()
+    desk.now += 10 * MINUTE
+    timers.pop().ring()
+    assert log == [("before", ["a"]), ("after", ["a"])]
+    assert [timer.seconds for timer in timers] == [RETRY_S]
+    timers.pop().ring()
+    assert log[2:] == [("before", ["a"]), ("after", [])]
     assert not timers
 
 

@@ -42,6 +42,13 @@ def test_the_shard_of_the_index_is_read(tmp_path):
     assert torch.equal(stored_rows(tmp_path, NAME, SHAPE)(torch.tensor([3])), table()[[3]])
 
 
+def test_an_index_without_the_tensor_says_so(tmp_path):
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"other": "model-00001-of-00001.safetensors"}}), encoding="utf-8")
+    with pytest.raises(ModelFileError, match=r'index\.json" lists no tensor "' + NAME):
+        stored_rows(tmp_path, NAME, SHAPE)
+
+
 def test_a_file_that_changed_or_is_gone_is_told(tmp_path):
     write(tmp_path, table())
     rows = stored_rows(tmp_path, NAME, SHAPE)

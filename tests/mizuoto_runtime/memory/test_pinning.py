@@ -30,7 +30,7 @@ class Driver:
     def room_bytes(self):
         return self.room
 
-    def register(self, tensor):
+    def register(self, tensor, device):
         self.on_register()
         if self.refuses:
             return False
@@ -39,7 +39,7 @@ class Driver:
         self.calls.append(("register", tensor.data_ptr()))
         return True
 
-    def unregister(self, pointer, num_bytes):
+    def unregister(self, pointer, num_bytes, device):
         assert self.registered.pop(pointer) == num_bytes
         self.seen[pointer] = ctypes.string_at(pointer, 8)
         self.calls.append(("unregister", pointer))
@@ -229,7 +229,7 @@ def test_drivers_that_raise(pinner, driver, caplog):
 
 @pytest.mark.parametrize("fails", ["returns", "raises"])
 def test_a_failed_unregistration_is_logged(pinner, driver, caplog, fails):
-    def unregister(pointer, num_bytes):
+    def unregister(pointer, num_bytes, device):
         if fails == "raises":
             raise RuntimeError("no")
         return False
@@ -291,15 +291,30 @@ def test_the_driver_is_asked_in_its_own_terms(monkeypatch, result):  # S131
     cudart, discarded, waited = Cudart(result), [], []
     monkeypatch.setattr(torch.cuda, "cudart", lambda: cudart)
     monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
-    monkeypatch.setattr(pinning, "discard_pending_error", lambda: discarded.append(True))
+    monkeypatch.setattr(pinning, "discard_pending_error", discarded.append)
     buffer, pins = HostBuffer(MB), CudaPins()
-    assert pins.register(buffer.tensor) is (result == 0)
-    assert pins.unregister(buffer.pointer, MB) is (result == 0)
+    assert pins.register(buffer.tensor, GPU) is (result == 0)
+    assert pins.unregister(buffer.pointer, MB, GPU) is (result == 0)
     pins.synchronize(GPU)
     assert cudart.calls == [("register", buffer.pointer, MB, 1), ("unregister", buffer.pointer)]
-    assert len(discarded) == (0 if result == 0 else 2)
+    assert discarded == ([] if result == 0 else [GPU, GPU])
     assert waited == [GPU]
     assert pins.room_bytes() == math.inf
+
+
+def test_a_pending_error_is_taken_on_the_device_of_the_copies_alone(monkeypatch):
+    used = []
+
+    class Zeros:
+        def add_(self, value):
+            raise RuntimeError("the error of the registration")
+
+    monkeypatch.setattr(torch, "zeros", lambda *size, device: used.append(device) or Zeros())
+    pinning.discard_pending_error(GPU)
+    monkeypatch.setattr(Zeros, "add_", lambda zeros, value: zeros)
+    monkeypatch.setattr(torch.cuda, "synchronize", used.append)
+    pinning.discard_pending_error(GPU)
+    assert used == [GPU] * 3
 
 
 @pytest.mark.parametrize(

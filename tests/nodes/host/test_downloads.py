@@ -164,12 +164,31 @@ def test_a_listing_without_checksums_is_refused(hub, fetch):
         fetch()
 
 
-@pytest.mark.parametrize("name", ["../out.json", "a/../../out.json", "/etc/out.json", "a\\out.json", "C:/out.json"])
+@pytest.mark.parametrize(
+    "name", ["../out.json", "a/../../out.json", "/etc/out.json", "a\\out.json", "C:/out.json", "a./out.json"]
+)
 def test_no_name_leaves_the_folder(hub, fetch, tmp_path, name):
     hub.repos[REPO] = WANTED | {name: b"{}"}
     with pytest.raises(ModelFileError, match="no safe path"):
         fetch()
     assert not hub.sent_bytes and not list(tmp_path.rglob("out.json"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("NUL.json", "con.json", "com1.txt", "COM\u00b9.txt", "LPT9.a.json", "aux /x.json", "a/prn/x.json"),
+        *("CONIN$.txt", "a /x.json", "a\n.json", "a?.json", "x//y.json", "./x.json"),
+    ],
+)
+def test_no_name_means_something_else_on_windows(downloads, tmp_path, name):
+    with pytest.raises(ModelFileError, match="no safe path"):
+        downloads._inside(tmp_path, name)
+
+
+@pytest.mark.parametrize("name", ["config.json", "speech_tokenizer/model.safetensors", "console.json", ".a/com10.txt"])
+def test_plain_names_are_taken(downloads, tmp_path, name):
+    assert downloads._inside(tmp_path, name) == tmp_path / name
 
 
 def test_a_link_in_the_partial_folder_leads_nowhere(hub, fetch, tmp_path):
@@ -287,6 +306,12 @@ def test_an_old_package_says_what_to_install(hub, fetch, monkeypatch):
     monkeypatch.setattr("huggingface_hub.__version__", "0.16.4")
     with pytest.raises(Unsupported, match=r"0\.30 or newer, and 0\.16\.4 is installed"):
         fetch()
+
+
+@pytest.mark.parametrize("version", ["1.0rc1", "0.30.0.dev0", "2"])
+def test_every_form_of_version_is_understood(hub, fetch, monkeypatch, version):
+    monkeypatch.setattr("huggingface_hub.__version__", version)
+    assert content(fetch()) == WANTED
 
 
 CHILD = """

@@ -141,6 +141,19 @@ def test_a_fingerprint_sees_replaced_and_new_files_at_every_depth(folders, tmp_p
     assert len(seen) == 4
 
 
+def test_a_fingerprint_sees_the_shared_folder_beside_the_model_and_no_other(folders, tmp_path):
+    from mizuoto.engines.qwen3_tts.checkpoint import SHARED_TOKENIZER
+
+    shared, other = tmp_path / "tts" / SHARED_TOKENIZER, tmp_path / "tts" / "another-model"
+    for folder in (tmp_path / "tts" / "model", shared, other):
+        folder.mkdir()
+    seen = [folders.fingerprint(tmp_path / "tts" / "model")]
+    for content, changed in ((b"1", shared), (b"12", shared), (b"1", other)):
+        (changed / "model.safetensors").write_bytes(content)
+        seen.append(folders.fingerprint(tmp_path / "tts" / "model"))
+    assert len(set(seen)) == 3 and seen[2] == seen[3]
+
+
 def test_a_fingerprint_never_raises(folders, tmp_path):
     model = tmp_path / "model"
     model.mkdir()

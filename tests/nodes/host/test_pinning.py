@@ -6,8 +6,11 @@ from importlib import import_module
 
 import pytest
 import torch
+from mizuoto.mizuoto_runtime import runtime
+from mizuoto.mizuoto_runtime.device import DeviceService
 from mizuoto.mizuoto_runtime.memory import pinning as runtime_pinning
 from mizuoto.mizuoto_runtime.memory.pinning import HostBuffer, Pinner
+from mizuoto.mizuoto_runtime.settings import Settings
 
 MB = 1 << 20
 GPU = torch.device("cuda", 0)
@@ -48,7 +51,7 @@ def adapter(management, packages_without_comfyui, monkeypatch):
     monkeypatch.delitem(sys.modules, "mizuoto.nodes.host.pinning", raising=False)  # bound to another test's ComfyUI
     module = import_module("mizuoto.nodes.host.pinning")
     monkeypatch.setattr(module, "can_pin_in_place", lambda: True)
-    monkeypatch.setattr(module, "discard_pending_error", lambda: None)
+    monkeypatch.setattr(module, "discard_pending_error", lambda device: None)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
     return module
 
@@ -75,10 +78,37 @@ def test_the_budget_is_shared(adapter, management):
 
 def test_a_refusal_takes_its_error_along(adapter, management, monkeypatch):
     discarded = []
-    monkeypatch.setattr(adapter, "discard_pending_error", lambda: discarded.append(True))
+    monkeypatch.setattr(adapter, "discard_pending_error", discarded.append)
     monkeypatch.setattr(management, "pin_memory", lambda tensor: False)
     assert not Pinner(64 * MB, adapter.pins()).pin(HostBuffer(MB), GPU)
-    assert discarded == [True]
+    assert discarded == [GPU]
+
+
+def test_its_switch_is_obeyed_by_the_runtime(adapter, management, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(runtime, "can_pin_in_place", lambda: True)  # what the runtime itself would take
+    devices = DeviceService({"cuda:0": 64 * MB})
+    budgets, copies = [], []
+    for management.MAX_PINNED_MEMORY in (16.0 * MB, -1):  # -1: --disable-pinned-memory
+        made = runtime.Runtime(
+            Settings(max_pinned_mb=32),
+            devices,
+            pins=adapter.pins(),
+            pinned_copies=adapter.pinned_copies(),
+            has_host=True,
+        )
+        budgets.append(made.pinner.budget_bytes)
+        copies.append(adapter.pinned_copies())
+    assert budgets == [32 * MB, 0]
+    assert copies == [runtime_pinning.pinned_memory, None]
+    assert runtime.Runtime(Settings(max_pinned_mb=32), devices).pinner.budget_bytes == 32 * MB
+
+
+def test_other_gpus_pin_copies_alone(adapter, monkeypatch):  # S135
+    monkeypatch.setattr(adapter, "can_pin_in_place", lambda: False)
+    for is_there, copies in ((True, runtime_pinning.pinned_memory), (False, None)):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda found=is_there: found)
+        assert (adapter.pins(), adapter.pinned_copies()) == (None, copies)
 
 
 @pytest.mark.parametrize("missing", ["pin_memory", "MAX_PINNED_MEMORY"])
