@@ -14,7 +14,6 @@ from .artifacts import VoicePrompt
 from .base import CanCloneVoice, CanDesignVoice, LoadedEngine, Manifest, require_task
 from .joining import SILENCE
 
-
 _VOICE_NODES = {"clone": "Voice Prompt", "design": "Design Voice"}
 
 

@@ -17,7 +17,7 @@ from ...mizuoto_runtime.text.bpe import ByteBpe
 from ..artifacts import AudioChunk, Codes, Segment, VoicePrompt
 from ..base import LoadSpec
 from .checkpoint import CODEC, TALKER, VOICE, Components, read_components
-from .codec import LEFT_CONTEXT_FRAMES, SAMPLES_PER_FRAME, Window, windows
+from .codec import LEFT_CONTEXT_FRAMES, SAMPLES_PER_FRAME, CodecDecoder, Window, windows
 from .config import CheckpointConfig
 from .ending import BUDGET, EOS, FRAME_RATE_HZ, LOOP
 from .fast import generate_fast
@@ -26,7 +26,7 @@ from .manifest import MANIFEST
 from .options import choices_for, instruction_of, is_streamed, manifest_of
 from .prompt import Prompt, PromptBuilder
 from .talker import Talker
-from .voice import CODES, DESCRIPTION, TRANSCRIPT, X_VECTOR, voice_of
+from .voice import CODES, DESCRIPTION, TRANSCRIPT, X_VECTOR, VoiceEncoder, voice_of
 from .workload import codec_bytes, talker_bytes, voice_bytes
 
 SHORT_FRAMES = 75  # of a window of the codec where memory ran out and the user allows other bits
@@ -75,11 +75,15 @@ class LoadedQwen3Tts:
             ctx.report.warn("resampled", "The reference was resampled without soxr: as good, but not the same bits.")
         waveform = resample(reference.waveform, reference.sample_rate, self.manifest.sample_rate)
 
+        encoder = cast(VoiceEncoder, handle.module)
+
         def encoded() -> dict[str, torch.Tensor]:
-            x_vector, codes = handle.module(waveform.to(handle.compute_device), has_words, dtype)
+            x_vector, codes = encoder(waveform.to(handle.compute_device), has_words, dtype)
             return {X_VECTOR: x_vector.cpu()} | ({} if codes is None else {CODES: codes.cpu()})
 
-        working_bytes = voice_bytes(waveform.shape[-1] / self.manifest.sample_rate, self._element_bytes)
+        working_bytes = voice_bytes(
+            encoder.codec.config, waveform.shape[-1] / self.manifest.sample_rate, self._element_bytes
+        )
         tensors = ctx.run("voice prompt", [handle], encoded, working_bytes)
         return VoicePrompt(MANIFEST.id, "clone", tensors, {TRANSCRIPT: transcript} if transcript and has_words else {})
 
@@ -164,12 +168,13 @@ class LoadedQwen3Tts:
             total = len(reference) + len(codes)
             skipped = int(len(reference) / total * (total * SAMPLES_PER_FRAME))
             codes = torch.cat((reference, codes))
+        codec = cast(CodecDecoder, self._codec.module)
         for window in windows(len(codes)):
             if window.stop * SAMPLES_PER_FRAME <= skipped:
                 continue  # nothing but reference
             decoded = partial(self._window, codes, window)
             shorter = partial(self._in_short_windows, codes, window)
-            working_bytes = codec_bytes(window.stop - window.start, self._element_bytes)
+            working_bytes = codec_bytes(codec.config, window.stop - window.start, self._element_bytes)
             fallback = (f"codec windows of {SHORT_FRAMES} frames", shorter)
             waveform = ctx.run("codec decoder", [self._codec], decoded, working_bytes, fallback=fallback)
             first = (window.start + window.context) * SAMPLES_PER_FRAME

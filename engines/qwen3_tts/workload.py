@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from ...mizuoto_runtime.lm.qwen import QwenConfig
 from ...mizuoto_runtime.memory.estimate import generated_positions, kv_position_bytes, peak_bytes
+from ...mizuoto_runtime.nn.mimi import MimiConfig
+from .codec import CodecConfig
 from .config import TalkerConfig
 from .ending import FRAMES_PER_TOKEN
 from .prompt import Prompt
@@ -13,6 +15,8 @@ from .prompt import Prompt
 # Live elements of one forward pass at the official sizes, traced, and a tenth more for the kernels.
 CODEC_ELEMENTS_PER_FRAME = 950_000
 VOICE_ELEMENTS_PER_SECOND = 6_000_000
+# What they are proportional to: the widest stages work on the most samples.
+OFFICIAL_DECODER_DIM, OFFICIAL_FILTERS = 1536, 64
 
 _LIVE_TENSORS = 4  # of a layer's widest activation at a time
 
@@ -36,11 +40,11 @@ def _cache_bytes(config: QwenConfig, positions: int, rows: int, element_bytes: i
     return peak_bytes(position, config.num_layers, positions, "dynamic", rows)
 
 
-def codec_bytes(frames: int, element_bytes: int) -> int:
+def codec_bytes(config: CodecConfig, frames: int, element_bytes: int) -> int:
     """Activations of one chunk of the codec decoder."""
-    return frames * CODEC_ELEMENTS_PER_FRAME * element_bytes
+    return round(frames * CODEC_ELEMENTS_PER_FRAME * config.decoder_dim / OFFICIAL_DECODER_DIM) * element_bytes
 
 
-def voice_bytes(seconds: float, element_bytes: int) -> int:
+def voice_bytes(config: MimiConfig, seconds: float, element_bytes: int) -> int:
     """Activations of the encoders over a reference."""
-    return round(seconds * VOICE_ELEMENTS_PER_SECOND) * element_bytes
+    return round(seconds * VOICE_ELEMENTS_PER_SECOND * config.num_filters / OFFICIAL_FILTERS) * element_bytes

@@ -20,6 +20,14 @@ IMPORT_TIMEOUT_S = 60.0
 _MAX_HEADER_BYTES = 100_000_000  # the format's own limit
 
 
+class Named(Protocol):
+    """Something with a name."""
+
+    @property
+    def name(self) -> str:
+        """Shown to users."""
+
+
 class EngineFacts(Protocol):
     """What the doctor reads of an engine's manifest."""
 
@@ -50,6 +58,10 @@ class EngineFacts(Protocol):
     @property
     def dtypes(self) -> tuple[str, ...]:
         """What it computes in on accelerators."""
+
+    @property
+    def downloads(self) -> Sequence[Named]:
+        """Official checkpoints that the loader can fetch."""
 
     @property
     def built_in(self) -> Path | None:

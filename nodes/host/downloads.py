@@ -7,6 +7,7 @@ waits only looks at the job, so that a node and a panel can follow, join and sto
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import re
@@ -85,7 +86,7 @@ class Job:
         ended = self._ended.wait(timeout_s)
         self._check_stop()
         if ended and self.error is not None:
-            raise self.error
+            raise copy.copy(self.error)  # the job stays, and the frames that this one passes through must not
         return ended
 
     def _check_stop(self) -> None:
@@ -99,21 +100,26 @@ class Job:
         except OSError as error:
             self.error = self._failure(f'"{_shown(self.target.parent)}" cannot be written ({error.strerror or error})')
         except Exception as error:  # noqa: BLE001 - the end of the thread: `wait` raises it in the caller's
-            self.error = error
+            _log.debug("Download of %s ended.", self.download.name, exc_info=True)
+            self.error = error.with_traceback(None)
+            self.error.__cause__ = self.error.__context__ = None
         finally:
             self._ended.set()
 
     def _fetch(self) -> None:
         self._partial.mkdir(parents=True, exist_ok=True)
         lock = self._partial.with_name(f"{self._partial.name}.lock")
-        with hub.lock(lock, self._check_stop):
-            if not self.target.exists():  # it does where another process was faster
-                self._fill()
-                os.replace(self._partial, self.target)
-        with suppress(OSError):
-            self._partial.rmdir()
-        with suppress(OSError):
-            lock.unlink()
+        try:
+            with hub.lock(lock, self._check_stop):
+                if not self.target.exists():  # it does where another process was faster
+                    self._fill()
+                    os.replace(self._partial, self.target)
+        finally:
+            with suppress(OSError):
+                self._partial.rmdir()  # unless something was fetched
+            if not self._partial.exists():
+                with suppress(OSError):
+                    lock.unlink()
 
     def _fill(self) -> None:
         listing = self._patiently(lambda: hub.list_files(self.download.repo, _is_wanted))
@@ -173,7 +179,10 @@ class Job:
             except hub.ConnectionLost as error:
                 failures = 1 if self.done_bytes > before else failures + 1
                 if failures == _TRIES:
-                    raise self._failure(f"{error}; choose it again to go on from there") from error
+                    raise self._failure(
+                        f"{error}; check the connection, or set HF_ENDPOINT to a mirror, and press Run again to go on, "
+                        f'or copy the folder into "{_shown(self.target.parent)}" yourself'
+                    ) from error
                 _log.warning('Download of "%s": %s; trying again.', self.download.name, error)
                 self._stop.wait(_PAUSE_S * 2 ** (failures - 1))
                 self._check_stop()

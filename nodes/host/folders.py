@@ -14,7 +14,7 @@ import folder_paths
 
 from ... import engines
 from ...engines.base import Download, Manifest
-from ...mizuoto_runtime.errors import InvalidRequest
+from ...mizuoto_runtime.errors import InvalidRequest, did_you_mean
 
 _KEYS = ("tts", "TTS")
 _DEPTH = 3
@@ -105,12 +105,13 @@ def find_model(name: str) -> InstalledModel | MissingModel:
     found = installed_models().get(name)
     if found is not None:
         return found
+    _refuse_unknown_folder(name)
     missing = _downloads().get(name.removesuffix(_TO_FETCH))
     if missing is not None:
         return _installed_as(missing.name) or _to_be_fetched(missing, name.endswith(_TO_FETCH))
     raise InvalidRequest(
         f'Model "{name}" is not installed: no such folder in {_places()}. '
-        f"Copy it there, or choose one of: {', '.join(installed_models())}."
+        f"Copy it there, or choose one of: {', '.join(model_choices())}.{did_you_mean(name, model_choices())}"
     )
 
 
@@ -145,6 +146,16 @@ def _downloads() -> dict[str, MissingModel]:
 def _installed_as(name: str) -> InstalledModel | None:
     """The installed model whose folder is called `name`, in whatever folder that lies."""
     return next((model for model in installed_models().values() if model.folder.name == name), None)
+
+
+def _refuse_unknown_folder(name: str) -> None:
+    folders = [root / name for root in roots() if name and "\0" not in name]
+    place = next((folder for folder in folders if folder.is_dir()), None)
+    if place is not None and place.parent in roots():
+        raise InvalidRequest(
+            f'"{place.parent.name}/{name}" is there, but no engine knows what it is: its config.json is missing, '
+            "damaged or of another model. Copy the whole folder again, as its publisher offers it."
+        )
 
 
 def _to_be_fetched(missing: MissingModel, is_asked_for: bool) -> MissingModel:

@@ -87,5 +87,5 @@ def test_wrong_options_are_refused(options, problem):
 
 def test_tasks():
     require_task(MANIFEST, "tts")
-    with pytest.raises(Unsupported, match='This Dummy model cannot transcribe; load one for'):
+    with pytest.raises(Unsupported, match="This Dummy model cannot transcribe; load one for"):
         require_task(MANIFEST, "asr")

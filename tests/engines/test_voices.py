@@ -72,9 +72,9 @@ def test_bad_references_are_refused(parrot, runtime, samples, level, problem):
 
 
 def test_engines_that_cannot_say_so(runtime):
-    with pytest.raises(Unsupported, match='clones no voices'):
+    with pytest.raises(Unsupported, match="clones no voices"):
         clone(LoadedDummy(runtime), torch.ones(1, RATE), runtime)
-    with pytest.raises(Unsupported, match='designs no voices'):
+    with pytest.raises(Unsupported, match="designs no voices"):
         voices.design_voice(LoadedDummy(runtime), "old", runtime.context())
 
 

@@ -81,10 +81,10 @@ def every_size_of_card(name, bench):
     phases = phases_of(bench, name, model)
     least = max(weights for weights, _ in phases)
     whole = sum(handle.size_bytes for handle in model.handles)
-    kept_free = max(free for _, free in phases)
+    smallest = max(weights + free for weights, free in phases)  # where one phase has just what it needs
     split = [handle for handle in model.handles if handle.minimum_bytes < handle.size_bytes]
     for step in range(STEPS + 1):
-        bench.card.total_bytes = least + kept_free + step * (2 * whole - least) // STEPS
+        bench.card.total_bytes = smallest + step * (2 * whole - least) // STEPS
         bench.card.peak_bytes = 0
         before = [handle.streamed_bytes for handle in split]
         is_right(bench, name, model, step)
@@ -130,7 +130,11 @@ def every_state(name, bench):
         if state == "NO_VRAM":
             check(not any(handle.is_whole for handle in model.handles if handle.minimum_bytes < handle.size_bytes))
         if state == "HIGH_VRAM":
-            check(all(handle.is_whole for handle in model.handles))
+            check(
+                all(handle.is_whole for handle in model.handles),
+                [(handle.name, handle.loaded_bytes, handle.size_bytes) for handle in model.handles],
+                bench.card.total_bytes,
+            )
         mm.unload_all_models()
         del model, theirs
         check(bench.card.used_bytes == 0, state)

@@ -110,10 +110,10 @@ def test_silent_recordings(checkpoint):
 def test_only_base_models_clone_and_only_design_models_design(checkpoint):
     ctx = models.RUNTIME.context()
     for kind in ("custom_voice", "voice_design"):
-        with pytest.raises(Unsupported, match='clones no voices'):
+        with pytest.raises(Unsupported, match="clones no voices"):
             clone_voice(models.load(checkpoint(kind)), models.reference(), None, "", ctx)
     for kind in ("custom_voice", "base"):
-        with pytest.raises(Unsupported, match='designs no voices'):
+        with pytest.raises(Unsupported, match="designs no voices"):
             design_voice(models.load(checkpoint(kind)), "deep", ctx)
 
 

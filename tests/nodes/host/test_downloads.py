@@ -1,5 +1,6 @@
 """Downloads from a hub on this machine: whole, cut, resumed, wrong, stopped, refused."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import threading
 import time
 import types
 from pathlib import Path
+from weakref import ref
 
 import pytest
 from mizuoto.engines.base import Download
@@ -116,12 +118,34 @@ def test_a_busy_hub_is_asked_again(hub, fetch, where):
 
 def test_a_hub_that_stays_away_says_so_and_keeps_what_is_there(hub, fetch, tmp_path):
     hub.statuses[WEIGHTS] = [500] * 5
-    with pytest.raises(ModelFileError, match=rf'download "{NAME}" \(0\.00 GB of .*HTTP 500\); choose it again'):
+    with pytest.raises(
+        ModelFileError,
+        match=rf'download "{NAME}" \(0\.00 GB of .*HTTP 500\); check the connection, .* press Run again to go on',
+    ):
         fetch()
     assert (tmp_path / "tts" / f".{NAME}.download" / "merges.txt").is_file()
     sent = hub.sent_bytes["merges.txt"]
     assert content(fetch()) == WANTED
     assert hub.sent_bytes["merges.txt"] == sent
+
+
+def test_a_failed_download_leaves_nothing_behind_and_holds_nobodys_frames(hub, fetch, tmp_path):  # P01
+    class Model:
+        pass
+
+    def node():
+        model = Model()  # what a host's cache has on the stack while the node runs
+        models.append(ref(model))
+        fetch()
+
+    models = []
+    hub.statuses[REPO] = [500] * 5
+    with pytest.raises(ModelFileError) as caught:
+        node()
+    del caught
+    gc.collect()
+    assert models[0]() is None
+    assert list((tmp_path / "tts").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -161,3 +161,22 @@ def test_a_fingerprint_never_raises(folders, tmp_path):
     (model / "circle").symlink_to(model, target_is_directory=True)
     assert folders.fingerprint(model) == folders.fingerprint(model)
     assert folders.fingerprint(tmp_path / "nowhere") == folders.fingerprint(model / "gone")
+
+
+def refusal(folders):
+    """InvalidRequest as the module under test knows it."""
+    return folders.InvalidRequest
+
+
+def test_a_near_miss_is_named(offered):
+    with pytest.raises(refusal(offered), match=r'Did you mean "hibari \(built-in\)"\?'):
+        offered.find_model("hibary (built-in)")
+
+
+def test_a_folder_that_no_engine_knows_is_not_called_missing(folders, tmp_path):
+    (tmp_path / "tts" / "Half-Voice").mkdir()
+    with pytest.raises(refusal(folders), match='"tts/Half-Voice" is there, but no engine knows what it is: its config'):
+        folders.find_model("Half-Voice")
+    for name in ("../tts/Half-Voice", str(tmp_path), "a\0b"):
+        with pytest.raises(refusal(folders), match="is not installed"):
+            folders.find_model(name)
