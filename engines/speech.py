@@ -174,9 +174,14 @@ class _Script:
             require_engine(voice, engine.manifest.id)
         lines: list[_Line] = []
         for text_number, (text, seed) in enumerate(texts):
-            for index, piece in enumerate(segment_texts(check_text(text), engine.manifest)):
+            try:
+                check_text(text)
+            except InvalidRequest as error:
+                raise _of_list(error, text_number, len(texts)) from None
+            for index, piece in enumerate(segment_texts(text, engine.manifest)):
                 lines.append(_Line(len(lines), text_number, piece, segment_seed(seed, index, piece)))
-        ctx.report.params = dict(values)
+        first_voice = engine.manifest.voices[0] if engine.manifest.voices else ""
+        ctx.report.params = {**values, "voice": voice.name if voice else first_voice}
         return cls(engine, lines, voice, values, ctx)
 
     def fraction(self, line: _Line) -> float:
@@ -224,6 +229,11 @@ class _Script:
                 return [self.engine.talk(group[0].text, self.voice, self.options, seeded)]
             batching = cast(CanTalkInBatches, self.engine)
             return batching.talk_batch([line.text for line in group], self.voice, self.options, seeded)
+
+
+def _of_list(error: InvalidRequest, index: int, total: int) -> InvalidRequest:
+    """The same error with the place of its text, where there are several."""
+    return error if total == 1 else InvalidRequest(f"Text {index + 1} of {total}: {error}")
 
 
 def _batch_size(manifest: Manifest, options: dict[str, OptionValue]) -> int:

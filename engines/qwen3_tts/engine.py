@@ -110,6 +110,7 @@ class LoadedQwen3Tts:
         handle, choices = self._talker, choices_for(options, prompts, self._config)
         generator = ctx.generator_for(handle.load_device)
         device, is_fast = handle.compute_device, self._is_fast(options)
+        ctx.report.params["decoding"] = "fast" if is_fast else "exact"
         talker, usual = cast(Talker, handle.module), usual_length(prompts, choices)
 
         def check(made: int) -> None:
@@ -200,7 +201,7 @@ class LoadedQwen3Tts:
 
 # Ending -> code of the warning, what happened, what may help besides another seed.
 _CUT = {
-    BUDGET: ("cut_off", "did not come to an end", " or a higher max_seconds"),
+    BUDGET: ("cut_off", "did not come to an end", ", or set max_seconds"),
     LOOP: ("looped", "repeated itself", " or a higher repetition_penalty"),
 }
 ENGINE = Qwen3TtsEngine()

@@ -349,3 +349,12 @@ def test_a_text_of_a_list_that_cannot_be_said_is_an_error(runtime):
     engine.talk = talk
     with pytest.raises(NothingToSay, match="foreign"):
         speech.talk_list(engine, [("One.", 0), ("foreign", 0)], None, None, runtime.context(0))
+
+
+def test_the_report_names_the_voice_and_an_error_its_text(engine, runtime):
+    for voice, name in ((None, "low"), (VoicePrompt("dummy", "high"), "high")):
+        ctx = runtime.context()
+        speech.talk(engine, "One.", voice, None, ctx)
+        assert ctx.report.params["voice"] == name
+    with pytest.raises(InvalidRequest, match=r"^Text 2 of 3: The text is empty"):
+        speech.talk_list(engine, [("One.", 0), (" ", 0), ("Two.", 0)], None, None, runtime.context())

@@ -57,7 +57,7 @@ def test_a_take_without_an_end_gets_what_its_text_needs(model, text):  # P28, P2
         codes = models.say(model, text, frames=None, ctx=ctx)
     assert 41 <= len(codes) <= 89
     (warning,) = warnings_of(ctx, "cut_off")
-    assert "did not come to an end; try another seed or a higher max_seconds" in warning["text"]
+    assert "did not come to an end; try another seed, or set max_seconds" in warning["text"]
     assert warning["items"] == [f'"{text}" ({len(codes) / 12.5:.1f} s)']
 
 
