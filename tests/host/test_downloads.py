@@ -47,7 +47,8 @@ def offering(hub, start_comfy, tmp_path):
 
     def start(**env):
         packs = PACKS | {"offer": tmp_path / "offer"}
-        return start_comfy("--cpu", packs=packs, env={"HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1", **env})
+        online = {"HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1", "HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "0"}
+        return start_comfy("--cpu", packs=packs, env={**online, **env})
 
     return start
 
@@ -72,7 +73,9 @@ def test_nothing_is_asked_before_the_choice_and_the_chosen_model_speaks(hub, off
 
     hub.rate_bytes = 4_000_000
     waiting = comfy.queue(graph(CHOICE))
+    give_up = time.monotonic() + 60
     while hub.sent_bytes.get(WEIGHTS, 0) < 2_000_000:
+        assert time.monotonic() < give_up, comfy.log_tail()
         time.sleep(0.02)
     begin = time.monotonic()
     comfy.interrupt(waiting)
