@@ -1,6 +1,7 @@
 """Makes the checkout importable as package `mizuoto`, under which ComfyUI-free code runs and is tested."""
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -21,3 +22,9 @@ if "mizuoto" not in sys.modules:
 import torch  # noqa: E402
 
 torch.set_num_threads(1)
+
+if os.environ.get("CI"):  # what changes nothing must not turn red; new examples are found elsewhere
+    from hypothesis import settings
+
+    settings.register_profile("ci", derandomize=True, deadline=None)
+    settings.load_profile("ci")

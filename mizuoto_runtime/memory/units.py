@@ -63,7 +63,7 @@ def nowhere(shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
     else:
         value = 1 if dtype == torch.bool else torch.iinfo(dtype).max
     with torch.inference_mode(False):
-        return torch.full((), value, dtype=dtype).expand(shape)
+        return torch.full((), value, dtype=dtype, device="cpu").expand(shape)  # may run while others build on meta
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -113,14 +113,18 @@ class _Splitter:
         return low
 
     def _balanced(self, found: Sequence[tuple[int, Strength]], start: int, full: int) -> int | None:
-        """The cut of a rest that makes two pieces: the strongest that leaves no scrap, of equals nearest the middle."""
+        """The cut of a rest that makes two pieces: the strongest that leaves no scrap, of equals nearest the middle.
+
+        Where all leave one, the cut that leaves the largest.
+        """
         end = len(self._text)
         middle = (start + end) / 2
 
         def rank(place: tuple[int, Strength]) -> tuple[bool, int, float]:
             at, strength = place
-            is_scrap = min(at - start, end - at) < full / 4
-            return is_scrap, -strength, abs(at - middle)
+            smaller = min(at - start, end - at)
+            is_scrap = smaller < full / 4
+            return is_scrap, -smaller if is_scrap else -strength, abs(at - middle)
 
         return next((at for at, _ in sorted(found, key=rank) if self._fits(at, end)), None)
 
