@@ -248,19 +248,3 @@ def windows(num_frames: int, chunk: int = CHUNK_FRAMES, left_context: int = LEFT
     for start in range(0, num_frames, chunk):
         context = left_context if start > left_context else start
         yield Window(start - context, min(start + chunk, num_frames), context)
-
-
-def decode_chunks(
-    module: CodecDecoder, codes: torch.Tensor, chunk: int = CHUNK_FRAMES, left_context: int = LEFT_CONTEXT_FRAMES
-) -> Iterator[torch.Tensor]:
-    """The waveform of [B, K, T] codes in pieces, [B, 1, up to chunk * 1920] each, in order.
-
-    Args:
-        module: The decoder.
-        codes: int64.
-        chunk: Frames of a piece.
-        left_context: Frames before a piece that are decoded with it and dropped.
-    """
-    for window in windows(codes.shape[-1], chunk, left_context):
-        piece: torch.Tensor = module(codes[..., window.start : window.stop])
-        yield piece[..., window.context * SAMPLES_PER_FRAME :]

@@ -6,12 +6,12 @@ which the special tokens of a folder get their ids.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidRequest, ModelFileError
+from ..loading.fields import read_json
 from ..loading.header import damaged, require_file, unreadable
 
 PIECES = (
@@ -105,7 +105,7 @@ def _read_whole(path: Path) -> Any:
 
 def _read_parts(vocab_path: Path, merges_path: Path) -> Any:
     library = _library()
-    vocab = _json(vocab_path)
+    vocab = read_json(vocab_path)
     if not vocab or not all(isinstance(value, int) and value >= 0 for value in vocab.values()):
         raise damaged(vocab_path, "it is no table of tokens and ids")
     merges = _merges(merges_path)
@@ -152,7 +152,7 @@ def _add_tokens(tokenizer: Any, path: Path) -> None:
 
 
 def _added(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
-    table = _json(path).get("added_tokens_decoder", {})
+    table = read_json(path).get("added_tokens_decoder", {})
     try:
         entries = sorted((int(token_id), entry) for token_id, entry in table.items())
         is_good = all(isinstance(entry["content"], str) and entry["content"] for _, entry in entries)
@@ -161,16 +161,6 @@ def _added(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
     if not is_good:
         raise damaged(path, 'its "added_tokens_decoder" is no table of ids and tokens')
     return entries
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(_text(path))
-    except (ValueError, RecursionError) as error:
-        raise damaged(path, f"it cannot be understood ({error})") from error
-    if not isinstance(found, dict):
-        raise damaged(path, "it is no JSON object")
-    return found
 
 
 def _text(path: Path) -> str:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import torch
 from mizuoto.engines import speech
 from mizuoto.engines.base import LoadSpec, Options
+from mizuoto.engines.qwen3_tts.codec import SAMPLES_PER_FRAME, windows
 from mizuoto.engines.qwen3_tts.engine import ENGINE
 from mizuoto.engines.voices import clone_voice, design_voice, preset_voice
 from mizuoto.mizuoto_runtime.audio import Audio
@@ -76,3 +77,9 @@ def without(logits, token):
     """`logits`, which no longer offer `token`."""
     logits[..., token] = -torch.inf
     return logits
+
+
+def decode_chunks(module, codes, *window):
+    """The waveform of [B, K, T] codes in pieces, as the engine decodes them; `window` as in `windows`."""
+    for start, stop, context in windows(codes.shape[-1], *window):
+        yield module(codes[..., start:stop])[..., context * SAMPLES_PER_FRAME :]

@@ -4,11 +4,11 @@ import json
 
 import pytest
 import torch
-from mizuoto.engines.qwen3_tts.codec import SAMPLES_PER_FRAME, CodecConfig, CodecDecoder, Window, decode_chunks, windows
+from mizuoto.engines.qwen3_tts.codec import SAMPLES_PER_FRAME, CodecConfig, CodecDecoder, Window, windows
 from mizuoto.mizuoto_runtime.errors import InvalidRequest, ModelFileError
 from mizuoto.mizuoto_runtime.loading.keys import load_into
 from mizuoto.mizuoto_runtime.memory.units import layout_of
-from mizuoto.tests.engines.qwen3_tts import oracle, tiny
+from mizuoto.tests.engines.qwen3_tts import models, oracle, tiny
 
 WINDOW = tiny.CODEC_DECODER["sliding_window"]
 
@@ -61,7 +61,7 @@ def test_a_batch_equals_upstream(decoder, upstream):
 @pytest.mark.parametrize("num_frames", [300, 301, 640])
 def test_chunks_equal_upstream(num_frames, decoder, upstream):
     codes = random_codes(num_frames)
-    pieces = list(decode_chunks(decoder, codes))
+    pieces = list(models.decode_chunks(decoder, codes))
     assert len(pieces) == -(-num_frames // 300)
     assert torch.equal(torch.cat(pieces, -1), upstream.chunked_decode(codes))
 
@@ -69,7 +69,7 @@ def test_chunks_equal_upstream(num_frames, decoder, upstream):
 @pytest.mark.parametrize(("chunk", "left_context"), [(10, 25), (25, 25), (7, 3), (26, 0)])
 def test_other_chunks_equal_upstream(chunk, left_context, decoder, upstream):
     codes = random_codes(60)
-    pieces = list(decode_chunks(decoder, codes, chunk, left_context))
+    pieces = list(models.decode_chunks(decoder, codes, chunk, left_context))
     assert torch.equal(torch.cat(pieces, -1), upstream.chunked_decode(codes, chunk, left_context))
 
 

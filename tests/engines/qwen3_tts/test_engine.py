@@ -11,7 +11,7 @@ from mizuoto.engines import speech
 from mizuoto.engines.artifacts import Codes, Segment
 from mizuoto.engines.base import LoadSpec
 from mizuoto.engines.qwen3_tts import fast, generation
-from mizuoto.engines.qwen3_tts.codec import SAMPLES_PER_FRAME, decode_chunks
+from mizuoto.engines.qwen3_tts.codec import SAMPLES_PER_FRAME
 from mizuoto.engines.qwen3_tts.ending import KEPT_LOOP_FRAMES
 from mizuoto.engines.qwen3_tts.engine import ENGINE
 from mizuoto.engines.qwen3_tts.prompt import PromptBuilder, Voice
@@ -242,7 +242,7 @@ def test_only_windows_with_speech_of_their_own_are_decoded(model):
     reference, own = codes[:620], codes[620:]
     module = next(handle.module for handle in model.handles if handle.name.endswith(":codec"))
     with torch.inference_mode():
-        whole = torch.cat(list(decode_chunks(module, codes.T[None])), dim=-1)[0]
+        whole = torch.cat(list(models.decode_chunks(module, codes.T[None])), dim=-1)[0]
     segment = Segment("x", 0, {"codes": own, "reference": reference})
     decoded = []
     with models.hooked(module, lambda _, inputs, output: decoded.append(inputs[0].shape[-1])):
@@ -258,7 +258,7 @@ def test_where_memory_runs_out_for_good_shorter_windows_may_do(checkpoint, monke
     codes = torch.randint(32, (640, 16), generator=torch.Generator().manual_seed(0))
     segments = (Segment("x", 0, {"codes": codes[20:], "reference": codes[:20]}),)
     with torch.inference_mode():
-        expected = torch.cat(list(decode_chunks(module, codes.T[None])), dim=-1)[0][:, 20 * SAMPLES_PER_FRAME :]
+        expected = torch.cat(list(models.decode_chunks(module, codes.T[None])), dim=-1)[0][:, 20 * SAMPLES_PER_FRAME :]
     forward, seen = module.forward, []
 
     def little_memory(frames):
