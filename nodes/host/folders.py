@@ -149,9 +149,8 @@ def _installed_as(name: str) -> InstalledModel | None:
 
 
 def _refuse_unknown_folder(name: str) -> None:
-    folders = [root / name for root in roots() if name and "\0" not in name]
-    place = next((folder for folder in folders if folder.is_dir()), None)
-    if place is not None and place.parent in roots():
+    place = next((root / name for root in roots() if (root / name).parent == root and (root / name).is_dir()), None)
+    if place is not None:
         raise InvalidRequest(
             f'"{place.parent.name}/{name}" is there, but no engine knows what it is: its config.json is missing, '
             "damaged or of another model. Copy the whole folder again, as its publisher offers it."
