@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..mizuoto_runtime.memory.handle import ModelHandle
     from ..mizuoto_runtime.runtime import Runtime
     from .artifacts import AudioChunk, Codes, VoicePrompt
+    from .transcript import Transcript
 
 OptionValue = bool | int | float | str
 
@@ -108,12 +109,12 @@ class Manifest:
         tasks: Of "tts", "clone", "design", "asr".
         code_license, weights_license: SPDX names; they often differ.
         weights_source: Where official checkpoints come from.
-        languages: BCP 47 tags.
+        languages: BCP 47 tags of what it speaks or understands.
         dtypes: What it computes in on accelerators, best first; the CPU's automatic choice is always fp32.
         voices: Preset voices; empty where a reference is needed.
         options: What the user may set.
-        max_text_size: The longest text of one segment, in the unit of `measure_text`.
-        sample_rate: Hz of its audio.
+        max_text_size: The longest text of one segment, in the unit of `measure_text`; 0 for engines that do not speak.
+        sample_rate: Hz of the audio that it gives, or takes if it listens.
         measure_text: How long a text is to the engine; a longer text never measures less than its beginning.
         built_in: Folder of a checkpoint that ships with the pack.
         recognise: Whether a folder holds a checkpoint of this engine; must be quick and import no torch.
@@ -194,10 +195,14 @@ class Engine(Protocol):
 
 
 class LoadedEngine(Protocol):
-    """A checkpoint in memory; owns its handles."""
+    """A checkpoint in memory; owns its handles. What it can do besides is its kind's protocol below."""
 
     manifest: Manifest
     handles: tuple[ModelHandle, ...]
+
+
+class CanTalk(LoadedEngine, Protocol):
+    """A loaded engine that speaks."""
 
     def talk(
         self,
@@ -249,6 +254,23 @@ class CanCloneVoice(Protocol):
 
     def voice_prompt(self, reference: Audio, transcript: str | None, ctx: RequestContext) -> VoicePrompt:
         """Phase voice prompt: a reusable voice from a recording and, if known, what is said in it."""
+        ...
+
+
+class CanTranscribe(LoadedEngine, Protocol):
+    """A loaded engine that listens."""
+
+    def transcribe(
+        self, audio: Audio, language: str | None, options: Mapping[str, Any], ctx: RequestContext
+    ) -> Transcript:
+        """What is said in a recording of any length. Deterministic in `ctx.seed`.
+
+        Args:
+            audio: Mono at the manifest's `sample_rate`, at least one sample.
+            language: A tag out of the manifest's `languages`; None to find out.
+            options: Resolved.
+            ctx: The request.
+        """
         ...
 
 

@@ -15,7 +15,7 @@ from ..mizuoto_runtime.context import MAX_SEED, RequestContext
 from ..mizuoto_runtime.errors import EngineError, InvalidRequest, NothingToSay
 from ..mizuoto_runtime.text.split import is_speakable, split
 from .artifacts import AudioChunk, Codes, VoicePrompt, require_engine
-from .base import CanTalkInBatches, LoadedEngine, Manifest, Options, OptionValue, require_task
+from .base import CanTalk, CanTalkInBatches, LoadedEngine, Manifest, Options, OptionValue, require_task
 from .joining import SILENCE, join
 
 MAX_TEXT_CHARS = 250_000  # some five hours of speech, and 1.7 GB of samples
@@ -95,9 +95,11 @@ def decode(engine: LoadedEngine, codes: Codes, ctx: RequestContext) -> Audio:
     """Audio of `codes`, which must come from the same engine; their seeds count, not the request's.
 
     Raises:
+        Unsupported: The engine does not speak.
         InvalidRequest: They come from another one, or hold nothing.
         EngineError: The decoder gave no audio, silence or non-finite samples.
     """
+    require_task(engine.manifest, "tts")
     require_engine(codes, engine.manifest.id)
     if not codes.segments:
         raise InvalidRequest("The codes hold no segment, so there is nothing to decode; connect a Talker.")
@@ -153,7 +155,7 @@ class _Line:
 class _Script:
     """A checked request to say something: what, in which voice, with which options."""
 
-    engine: LoadedEngine
+    engine: CanTalk
     lines: list[_Line]
     voice: VoicePrompt | None
     options: dict[str, OptionValue]
@@ -182,7 +184,7 @@ class _Script:
                 lines.append(_Line(len(lines), text_number, piece, segment_seed(seed, index, piece)))
         first_voice = engine.manifest.voices[0] if engine.manifest.voices else ""
         ctx.report.params = {**values, "voice": voice.name if voice else first_voice}
-        return cls(engine, lines, voice, values, ctx)
+        return cls(cast(CanTalk, engine), lines, voice, values, ctx)
 
     def fraction(self, line: _Line) -> float:
         """How much is done when the codes of `line` are there, and with them those of its whole group."""
@@ -261,7 +263,9 @@ def _waveform(engine: LoadedEngine, codes: Codes, ctx: RequestContext, share: _S
     """[1, T] of the one segment in `codes`, decoded with the generators of its own seed."""
     ctx.check_cancel()
     (segment,) = codes.segments
-    chunks = [chunk.waveform for chunk in _driven(engine.decode(codes, share.context(ctx, segment.seed)))]
+    chunks = [
+        chunk.waveform for chunk in _driven(cast(CanTalk, engine).decode(codes, share.context(ctx, segment.seed)))
+    ]
     waveform = chunks[0] if len(chunks) == 1 else torch.cat([torch.zeros(1, 0), *chunks], dim=-1)
     low, high = (float(bound) for bound in torch.aminmax(waveform)) if waveform.numel() else (0.0, 0.0)
     if not (math.isfinite(low) and math.isfinite(high)):

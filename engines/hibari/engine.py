@@ -48,7 +48,7 @@ class HibariEngine:
 
 
 class LoadedHibari:
-    """One hibari voice in memory; implements `LoadedEngine`."""
+    """One hibari voice in memory; implements `CanTalk`."""
 
     manifest = MANIFEST
 
@@ -59,7 +59,7 @@ class LoadedHibari:
         self._encoder = PhonemeEncoder(ASSETS / "vocab.json")
 
     def talk(self, text: str, voice: VoicePrompt | None, options: Mapping[str, Any], ctx: RequestContext) -> Codes:
-        """Durations, pitch and energy of one segment; see `LoadedEngine.talk`.
+        """Durations, pitch and energy of one segment; see `CanTalk.talk`.
 
         Raises:
             NothingToSay: The text has no English sound.
@@ -79,7 +79,7 @@ class LoadedHibari:
         return Codes(MANIFEST.id, MANIFEST.sample_rate, (Segment(text, ctx.seed, tensors),))
 
     def decode(self, codes: Codes, ctx: RequestContext) -> Iterator[AudioChunk]:
-        """One chunk a segment; see `LoadedEngine.decode`."""
+        """One chunk a segment; see `CanTalk.decode`."""
         for segment in codes.segments:
             yield AudioChunk(self._waveform(segment, ctx), codes.sample_rate)
 

@@ -48,7 +48,7 @@ class Qwen3TtsEngine:
 
 
 class LoadedQwen3Tts:
-    """One checkpoint in memory; implements `LoadedEngine`, and what its kind can do besides."""
+    """One checkpoint in memory; implements `CanTalk`, and what its kind can do besides."""
 
     def __init__(
         self, config: CheckpointConfig, bpe: ByteBpe, components: Components, spec: LoadSpec, runtime: Runtime
@@ -92,7 +92,7 @@ class LoadedQwen3Tts:
         return VoicePrompt(MANIFEST.id, description[:40], facts={DESCRIPTION: description})
 
     def talk(self, text: str, voice: VoicePrompt | None, options: Mapping[str, Any], ctx: RequestContext) -> Codes:
-        """Codes of one segment; see `LoadedEngine.talk`.
+        """Codes of one segment; see `CanTalk.talk`.
 
         Raises:
             InvalidRequest: The voice or the language is not for this checkpoint.
@@ -130,7 +130,7 @@ class LoadedQwen3Tts:
         ]
 
     def decode(self, codes: Codes, ctx: RequestContext) -> Iterator[AudioChunk]:
-        """Chunks of 24 s; see `LoadedEngine.decode`."""
+        """Chunks of 24 s; see `CanTalk.decode`."""
         for segment in codes.segments:
             yield from self._decoded(segment, ctx)
 

@@ -29,13 +29,19 @@ NAMES = [*engines.manifests(), *MADE_UP]
 
 @dataclass(frozen=True)
 class Subject:
-    """An engine and what it is asked to say; `text` gives two segments."""
+    """An engine and what it is asked to say, `text`, which gives two segments; or the recording that it listens to."""
 
     engine: object
     folder: Path | None = None
     text: str = "One. Two."
     max_text_size: int = 6
+    seconds: float = 2.0
     options: dict = field(default_factory=dict)
+
+    @property
+    def speaks(self):
+        """Whether it gives audio; else it takes some."""
+        return "tts" in self.engine.manifest.tasks
 
     def requests(self):
         """(seed, options): defaults, and both ends of every option's range."""
@@ -52,7 +58,9 @@ class Subject:
         return model
 
     def briefly(self):
-        """The same with one short segment."""
+        """The same with one short segment, or a short recording."""
+        if not self.speaks:
+            return replace(self, seconds=self.seconds / 4)
         manifest = replace(self.engine.manifest, max_text_size=self.max_text_size)
         return replace(self, text=speech.segment_texts(self.text, manifest)[0])
 
@@ -107,13 +115,24 @@ def tiny_checkpoint(engine_id, tests):
 
 
 def outputs(subject, model, request, ctx):
-    """Every tensor that one request gives, by name: the voice, the codes, the waveform."""
+    """Every tensor that one request gives, by name: the voice, the codes, the waveform; or the transcript as bytes."""
+    if not subject.speaks:
+        return heard(subject, model, request, ctx)
     voice = voice_for(model, ctx)
     found = {f"voice.{name}": tensor for name, tensor in voice.tensors.items()} if voice else {}
     codes = speech.talk(model, subject.text, voice, request[1], ctx)
     for index, segment in enumerate(codes.segments):
         found.update({f"{index}.{name}": tensor for name, tensor in segment.tensors.items()})
     return {**found, "waveform": speech.decode(model, codes, ctx).waveform}
+
+
+def heard(subject, model, request, ctx):
+    """What an engine that listens makes of a tone: straight from the engine, since no voice detector hears one."""
+    manifest = model.manifest
+    audio = reference(manifest.sample_rate, subject.seconds)
+    with torch.inference_mode():
+        transcript = model.transcribe(audio, manifest.languages[0], manifest.resolve(request[1]), ctx)
+    return {"transcript": torch.frombuffer(bytearray(transcript.to_json().encode()), dtype=torch.uint8)}
 
 
 def voice_for(model, ctx):
@@ -124,9 +143,9 @@ def voice_for(model, ctx):
         return model.voice_prompt(reference(model.manifest.sample_rate), "One.", ctx)
 
 
-def reference(sample_rate):
-    """A second of a falling tone."""
-    time = torch.arange(sample_rate) / sample_rate
+def reference(sample_rate, seconds=1.0):
+    """A tone that falls for a second, and rises again."""
+    time = torch.arange(int(seconds * sample_rate)) / sample_rate
     return Audio(0.3 * torch.sin(2000 * time * (1 - time / 4))[None], sample_rate)
 
 

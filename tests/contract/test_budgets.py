@@ -28,7 +28,7 @@ def test_every_share_gives_the_bits_of_the_cpu(name, subject, loaded, expected, 
         found, report = card.run(subject, model, request)
         assert differences(found, expected(name, number)) == []
         assert report.applied == {}
-        assert report.segments == 2
+        assert report.segments == (2 if subject.speaks else 0)  # listeners are asked directly
         for handle in model.handles:
             is_split = share < 1 and handle.minimum_bytes < handle.size_bytes
             streamed = handle.streamed_bytes - before[handle.name]

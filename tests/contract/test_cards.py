@@ -94,6 +94,8 @@ def test_models_in_use_stay(pair):  # S149
 
 def test_audio_that_is_taken_slowly_survives_a_neighbour(pair):  # S101
     subject, model = pair.subjects[0], pair.models[0]
+    if not subject.speaks:
+        pytest.skip("it gives no audio")
     for capacity in (pair.everything, pair.least):
         pair.card.clear(pair.models, capacity)
         seed, options = subject.requests()[0]

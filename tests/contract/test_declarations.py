@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from mizuoto import engines
 from mizuoto.engines import base
-from mizuoto.engines.base import Engine, LoadedEngine, Option
+from mizuoto.engines.base import CanCloneVoice, CanTalk, CanTranscribe, Engine, Option
 from mizuoto.mizuoto_runtime.device import DTYPES
 from mizuoto.mizuoto_runtime.memory.manager import MemoryManager
 from mizuoto.mizuoto_runtime.snapshot import snapshot
@@ -14,6 +14,12 @@ from mizuoto.tests.contract.card import Card
 from mizuoto.tests.contract.subjects import MADE_UP, registered
 
 TASKS = base.Task.__args__
+METHODS = [
+    ("tts", CanTalk.talk),
+    ("tts", CanTalk.decode),
+    ("clone", CanCloneVoice.voice_prompt),
+    ("asr", CanTranscribe.transcribe),
+]
 
 
 @pytest.fixture
@@ -43,7 +49,7 @@ def test_manifests_are_plausible(manifest):
     assert set(manifest.dtypes) <= set(DTYPES)
     assert manifest.dtypes
     assert 8000 <= manifest.sample_rate <= 48_000
-    assert manifest.max_text_size > 0
+    assert (manifest.max_text_size > 0) == ("tts" in manifest.tasks)
     assert manifest.measure_text("One word.") <= manifest.measure_text("One word. Two words.")
     assert len(set(manifest.voices)) == len(manifest.voices)
 
@@ -74,10 +80,9 @@ def test_engines_have_the_protocols_shape(subject):
 
 
 def test_loaded_engines_have_the_protocols_shape(on_cpu):
-    for method in ("talk", "decode"):
-        assert parameters(getattr(on_cpu, method)) == parameters(getattr(LoadedEngine, method))
-    if "clone" in on_cpu.manifest.tasks:
-        assert parameters(on_cpu.voice_prompt) == parameters(base.CanCloneVoice.voice_prompt)
+    for task, function in METHODS:
+        if task in on_cpu.manifest.tasks:
+            assert parameters(getattr(on_cpu, function.__name__)) == parameters(function)
 
 
 def test_handles_are_named_and_ready_for_use(on_cpu):  # S021, S022
