@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from ..mizuoto_runtime.errors import InvalidRequest, ModelFileError
 
 FORMAT = "mizuoto-1"
 T = TypeVar("T")
+_SEGMENT_FACTS = ("text", "seed", "speaker", "silence_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +72,21 @@ class VoicePrompt:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The codes of one piece of text.
+    """The codes of one piece of text, or a pause.
 
     Attributes:
         text: What is said.
         seed: What the decoder's draws start from.
         tensors: Discrete codes, latents, mel: whatever this engine's decoder takes.
+        speaker: Name in the voice bank; "" for the voice of the request.
+        silence_s: Seconds of a pause that the text asks for; such a segment says nothing and has no tensors.
     """
 
     text: str
     seed: int
     tensors: Mapping[str, torch.Tensor]
+    speaker: str = ""
+    silence_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ class Codes:
         metadata = {
             "engine": self.engine,
             "sample_rate": self.sample_rate,
-            "segments": [{"text": segment.text, "seed": segment.seed} for segment in self.segments],
+            "segments": [{name: getattr(segment, name) for name in _SEGMENT_FACTS} for segment in self.segments],
         }
         tensors = {f"{i}.{name}": t for i, segment in enumerate(self.segments) for name, t in segment.tensors.items()}
         _write(path, "codes", metadata, tensors)
@@ -111,7 +117,10 @@ class Codes:
 
         def build(data: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Codes:
             segments = (
-                Segment(entry["text"], entry["seed"], _below(f"{i}.", tensors))
+                # Files of the first version have text and seed only.
+                Segment(
+                    tensors=_below(f"{i}.", tensors), **{name: entry[name] for name in _SEGMENT_FACTS if name in entry}
+                )
                 for i, entry in enumerate(data["segments"])
             )
             return cls(data["engine"], data["sample_rate"], tuple(segments))
@@ -150,10 +159,21 @@ def _read(path: Path, kind: str, build: Callable[[dict[str, Any], dict[str, torc
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name).clone() for name in file.keys() if name != "_"}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise ModelFileError(f'"{path}" cannot be read ({error}); save it again from the node that made it.') from error
-    if header.get("format") != FORMAT or header.get("kind") != kind:
-        raise ModelFileError(f'"{path}" is no {kind} file of this pack; choose one that its save node wrote.')
+        reason = "no such file" if isinstance(error, FileNotFoundError) else error  # whose text holds the whole path
+        raise ModelFileError(
+            f'"{path.name}" cannot be read ({reason}); save it again from the node that made it.'
+        ) from error
+    made_as = header.get("format", "")
+    if not re.fullmatch(r"mizuoto-\d+", made_as) or header.get("kind") != kind:
+        raise ModelFileError(f'"{path.name}" is no {kind} file of this pack; choose one that its save node wrote.')
+    if made_as != FORMAT:
+        raise ModelFileError(
+            f'"{path.name}" was saved by another version of this pack (as {made_as}, and this one reads {FORMAT}); '
+            "update the pack, or save it again."
+        )
     try:
         return build(json.loads(header["data"]), tensors)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f'"{path}" is damaged ({error!r}); save it again from the node that made it.') from error
+        raise ModelFileError(
+            f'"{path.name}" is damaged ({error!r}); save it again from the node that made it.'
+        ) from error

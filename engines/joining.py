@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -10,9 +11,27 @@ import torch
 SILENCE = 1e-3
 # Seconds between the last sound of a segment and the first of the next, by how the segment's text ends.
 SENTENCE_PAUSE_S, CLAUSE_PAUSE_S, WORD_PAUSE_S = 0.45, 0.25, 0.1
+FADE_S = 0.004  # of an edge that sounds up to its last sample: too short to be heard, too long for a click
 _SENTENCE_ENDS = frozenset(".!?…。！？｡\n")
 _CLAUSE_ENDS = frozenset(",;:—–、，；：")
 _CLOSERS = "\"'”’)]}»」』）"
+
+
+@dataclass(slots=True)
+class Sound:
+    """One segment on its way into a recording.
+
+    Attributes:
+        waveform: [1, T]; None once it is in the recording.
+        text: What it says; it decides the pause behind it.
+    """
+
+    waveform: torch.Tensor | None
+    text: str
+
+
+Piece = Sound | float
+"""A segment, or seconds of silence that the text asks for."""
 
 
 def pause_after(text: str) -> float:
@@ -23,31 +42,83 @@ def pause_after(text: str) -> float:
     return CLAUSE_PAUSE_S if last in _CLAUSE_ENDS else WORD_PAUSE_S
 
 
-def join(waveforms: list[torch.Tensor], texts: Sequence[str], sample_rate: int) -> torch.Tensor:
-    """[1, T] of all segments, with the pause of its text between each and the next.
+def join(pieces: Sequence[Piece], sample_rate: int) -> tuple[torch.Tensor, list[tuple[int, int]]]:
+    """[1, T] of all segments with one pause between each and the next, and where each segment sounds in it.
 
-    Only silence is cut or added, so nothing that sounds is lost and no step is larger than `SILENCE` twice. The
-    silence before the first and after the last segment stays. One segment comes back as it is.
+    The pause is the one that the text asks for, or else the one of its punctuation; the silence that segments bring
+    along does not add to it. Only silence is cut or added, so nothing that sounds is lost and no step is larger than
+    `SILENCE` twice; an edge that sounds up to its last sample is faded. The silence before the first and after the last
+    segment stays. One segment alone comes back as it is.
 
     Args:
-        waveforms: [1, T] each; emptied on the way, so that long speech is in memory once and not twice.
-        texts: What each says.
+        pieces: Never two silences side by side. The waveforms are taken out on the way, so that long speech is in
+            memory once and not twice.
         sample_rate: Hz.
+
+    Returns:
+        The samples, and [start, end) in samples of every `Sound`, in order.
     """
-    if len(waveforms) == 1:
-        return waveforms.pop()
-    spans = [_sounding(waveform) for waveform in waveforms]
-    starts = [0, *(start for start, _ in spans[1:])]
-    ends = [*(end for _, end in spans[:-1]), waveforms[-1].shape[-1]]
-    pauses = [*(round(pause_after(text) * sample_rate) for text in texts[:-1]), 0]
-    total = sum(max(0, end - start) + pause for start, end, pause in zip(starts, ends, pauses, strict=True))
-    joined = waveforms[0].new_zeros(1, total)
+    if len(pieces) == 1 and isinstance(pieces[0], Sound):
+        waveform = _taken(pieces[0])
+        return waveform, [(0, waveform.shape[-1])]
+    spans = [_kept(pieces, number) for number in range(len(pieces))]
+    lengths = [
+        end - start if isinstance(piece, Sound) else round(piece * sample_rate)
+        for piece, (start, end) in zip(pieces, spans, strict=True)
+    ]
+    gaps = [_gap(pieces, number, sample_rate) for number in range(len(pieces))]
+    joined = torch.zeros(1, sum(lengths) + sum(gaps))
+    places: list[tuple[int, int]] = []
     position = 0
-    for start, end, pause in zip(starts, ends, pauses, strict=True):
-        piece = waveforms.pop(0)[:, start:end]
-        joined[:, position : position + piece.shape[-1]] = piece
-        position += piece.shape[-1] + pause
-    return joined
+    for piece, (start, end), length, gap in zip(pieces, spans, lengths, gaps, strict=True):
+        if isinstance(piece, Sound):
+            joined[:, position : position + length] = _faded(_taken(piece), start, end, round(FADE_S * sample_rate))
+            places.append((position, position + length))
+        position += length + gap
+    return joined, places
+
+
+def _taken(sound: Sound) -> torch.Tensor:
+    waveform, sound.waveform = sound.waveform, None
+    assert waveform is not None
+    return waveform
+
+
+def _kept(pieces: Sequence[Piece], number: int) -> tuple[int, int]:
+    """What of a segment is kept: all but the silence at its edges, which stays at the ends of the recording."""
+    piece = pieces[number]
+    if not isinstance(piece, Sound) or piece.waveform is None:
+        return 0, 0
+    start, end = _sounding(piece.waveform)
+    is_first, is_last = number == 0, number == len(pieces) - 1
+    return (0 if is_first else start), (piece.waveform.shape[-1] if is_last else max(end, 0 if is_first else start))
+
+
+def _gap(pieces: Sequence[Piece], number: int, sample_rate: int) -> int:
+    """Samples of the pause of the punctuation between a piece and the next."""
+    piece, following = pieces[number], pieces[number + 1] if number + 1 < len(pieces) else None
+    if isinstance(piece, Sound) and isinstance(following, Sound):
+        return round(pause_after(piece.text) * sample_rate)
+    return 0
+
+
+def _faded(waveform: torch.Tensor, start: int, end: int, length: int) -> torch.Tensor:
+    """`waveform[start:end]`, with a fade where it sounds up to its very edge; elsewhere silence was before it."""
+    piece = waveform[:, start:end]
+    length = min(length, piece.shape[-1] // 2)
+    if not length:
+        return piece
+    begins_abruptly = start == 0 and abs(float(piece[0, 0])) > 2 * SILENCE
+    ends_abruptly = end == waveform.shape[-1] and abs(float(piece[0, -1])) > 2 * SILENCE
+    if not (begins_abruptly or ends_abruptly):
+        return piece
+    piece = piece.clone()
+    ramp = torch.arange(length, dtype=piece.dtype) / length
+    if begins_abruptly:
+        piece[:, :length] *= ramp
+    if ends_abruptly:
+        piece[:, -length:] *= ramp.flip(0)
+    return piece
 
 
 def _sounding(waveform: torch.Tensor) -> tuple[int, int]:

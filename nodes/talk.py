@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..engines import speech
 from ..engines.artifacts import Codes, VoicePrompt
 from ..engines.base import Options
+from ..engines.script import batch_size
 from ..mizuoto_runtime.errors import InvalidRequest
 from ..mizuoto_runtime.runtime import Model
 from .host.api import CodesSocket, io, schema
@@ -96,5 +97,10 @@ def _batches(lines: list[_Line]) -> Iterator[list[_Line]]:
     """Neighbours that go into one request: those alike in everything but text and seed, if the options ask for it."""
     for _, alike in groupby(lines, key=lambda line: tuple(map(id, line[:3]))):
         group = list(alike)
-        is_batched = speech.batch_size(group[0].model.engine.manifest, group[0].options) > 1
+        is_batched = _batch_size(group[0]) > 1
         yield from [group] if is_batched else ([line] for line in group)
+
+
+def _batch_size(line: _Line) -> int:
+    manifest = line.model.engine.manifest
+    return batch_size(manifest, manifest.resolve(line.options))

@@ -62,7 +62,7 @@ class Subject:
         if not self.speaks:
             return replace(self, seconds=self.seconds / 4)
         manifest = replace(self.engine.manifest, max_text_size=self.max_text_size)
-        return replace(self, text=speech.segment_texts(self.text, manifest)[0])
+        return replace(self, text=speech.plan_text(self.text, manifest).lines[0].text)
 
 
 def extreme(option, end):

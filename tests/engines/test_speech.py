@@ -5,6 +5,8 @@ import torch
 from mizuoto.engines import speech
 from mizuoto.engines.artifacts import Codes, VoicePrompt
 from mizuoto.engines.base import Option, Options
+from mizuoto.engines.recording import driven
+from mizuoto.engines.script import segment_seed
 from mizuoto.mizuoto_runtime.context import MAX_SEED
 from mizuoto.mizuoto_runtime.device import DeviceService
 from mizuoto.mizuoto_runtime.errors import Cancelled, EngineError, InvalidRequest, NothingToSay, Unsupported
@@ -27,6 +29,10 @@ def engine(runtime):
 
 def speak(engine, runtime, text=TEXT, seed=5, **options):
     return speech.speak(engine, text, None, Options("dummy", options), runtime.context(seed)).waveform
+
+
+def texts_of(text, manifest):
+    return [line.text for line in speech.plan_text(text, manifest).lines]
 
 
 def talk(engine, runtime, text=TEXT, seed=5):
@@ -73,11 +79,11 @@ def test_a_change_in_segment_three_leaves_one_and_two(engine, runtime):
 
 
 def test_segment_seeds():
-    assert speech.segment_seed(9, 0, "anything") == 9
-    others = {speech.segment_seed(seed, index, text) for seed in (9, 10) for index in (1, 2) for text in ("a", "b")}
+    assert segment_seed(9, 0, "anything") == 9
+    others = {segment_seed(seed, index, text) for seed in (9, 10) for index in (1, 2) for text in ("a", "b")}
     assert len(others) == 8
     assert all(0 <= seed <= MAX_SEED for seed in others)
-    assert speech.segment_seed(9, 1, "a") == 16299523004089046669  # never changes: old workflows sound the same
+    assert segment_seed(9, 1, "a") == 16299523004089046669  # never changes: old workflows sound the same
 
 
 def test_every_segment_starts_from_its_own_seed(engine, runtime):
@@ -250,14 +256,14 @@ def test_cancelled_in_the_middle(runtime, stop_in):
 
 def test_texts_keep_their_words_and_fit():
     text = f"{TEXT}\n\n{TEXT}"
-    pieces = speech.segment_texts(text, MANIFEST)
+    pieces = texts_of(text, MANIFEST)
     assert len(pieces) == 6
     assert all(0 < len(piece) <= 40 and piece == piece.strip() for piece in pieces)
     assert " ".join(pieces).split() == text.split()
-    wordless = speech.segment_texts(f"{TEXT}\n\n{'... ' * 40}\n\nEnd.", MANIFEST)
+    wordless = texts_of(f"{TEXT}\n\n{'... ' * 40}\n\nEnd.", MANIFEST)
     assert all(any(character.isalnum() for character in piece) for piece in wordless)
     assert wordless[-1].endswith("End.")
-    assert speech.segment_texts("... \n\n !", MANIFEST) == []
+    assert texts_of("... \n\n !", MANIFEST) == []
 
 
 def test_same_audio_on_a_small_simulated_device():
@@ -285,7 +291,7 @@ def test_the_engine_works_in_inference_mode_and_its_callers_do_not(engine, runti
     watched = Watched(runtime)
     codes = talk(watched, runtime)
     assert not torch.is_inference_mode_enabled()
-    for _ in speech._driven(watched.decode(codes, runtime.context(0))):
+    for _ in driven(watched.decode(codes, runtime.context(0))):
         assert not torch.is_inference_mode_enabled()
     assert len(seen) == 3 + 6 and all(seen)
 
@@ -313,7 +319,7 @@ def test_segments_go_in_batches_as_large_as_asked_and_allowed(choir, runtime):
     asked = Options("dummy", {"batch_size": 8})
     codes = speech.talk(choir, TEXT, None, asked, runtime.context(5))
     texts = [segment.text for segment in codes.segments]
-    assert texts == speech.segment_texts(TEXT, MANIFEST)
+    assert texts == texts_of(TEXT, MANIFEST)
     assert choir.batches == [(texts[:2], 5)]  # the third segment is a plain call
     assert speech.speak(choir, TEXT, None, asked, runtime.context(5)).waveform.numel() > 0
 
