@@ -51,6 +51,7 @@ class Recording:
         self._pieces: list[Piece] = []
         self._segments: list[Segment] = []
         self.sample_rate = engine.manifest.sample_rate
+        self.seconds = 0.0  # of speech so far
 
     def add(self, codes: Codes, share: Share) -> None:
         """Decode every segment of `codes`.
@@ -58,17 +59,19 @@ class Recording:
         Raises:
             EngineError: The decoder gave no audio, silence or non-finite samples.
         """
-        self.sample_rate = codes.sample_rate
         for segment in codes.segments:
             if segment.silence_s:
                 self.add_pause(segment.silence_s)
             else:
-                self.add_sound(segment, decoded(self._engine, replace(codes, segments=(segment,)), self._ctx, share))
+                waveform = decoded(self._engine, replace(codes, segments=(segment,)), self._ctx, share)
+                self.add_sound(segment, waveform, codes.sample_rate)
         self._ctx.progress(share.stop, "codec decoder")
 
-    def add_sound(self, segment: Segment, waveform: torch.Tensor) -> None:
-        """A segment that is decoded already, [1, T]."""
-        self._pieces.append(Sound(self._match(waveform, self.sample_rate), segment.text))
+    def add_sound(self, segment: Segment, waveform: torch.Tensor, sample_rate: int) -> None:
+        """A segment that is decoded already, [1, T]; all of a recording have one sample rate."""
+        self.sample_rate = sample_rate
+        self.seconds += waveform.shape[-1] / sample_rate
+        self._pieces.append(Sound(self._match(waveform, sample_rate), segment.text))
         self._segments.append(segment)
 
     def add_pause(self, seconds: float) -> None:

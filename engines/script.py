@@ -165,8 +165,12 @@ class Script:
             left_out = [utterance.text[:40] for utterance in group.utterances]
             self.ctx.report.warn_of("left_out", "Left out, since this model cannot say it:", left_out)
             return None
-        self._said.update(utterance.text_number for utterance in group.utterances)
+        self.note_said(group)
         return codes
+
+    def note_said(self, group: Group) -> None:
+        """A group was said, be it now or before; see `require_said`."""
+        self._said.update(utterance.text_number for utterance in group.utterances)
 
     def _talk(self, group: Group) -> list[Codes]:
         first = group.utterances[0]

@@ -13,7 +13,8 @@ from ..mizuoto_runtime.text.plan import Part, Plan, plan
 from ..mizuoto_runtime.text.split import is_speakable
 from .artifacts import Codes, Segment, VoicePrompt, require_engine
 from .base import LoadedEngine, Manifest, Options, require_task
-from .recording import Recording, Take
+from .finished import FinishedSegments, SegmentCache, Sounds
+from .recording import Recording, Take, decoded
 from .script import Cast, Group, Item, Script, Share, Utterance
 
 MAX_TEXT_CHARS = 250_000  # some five hours of speech, and 1.7 GB of samples
@@ -101,19 +102,37 @@ def decode(engine: LoadedEngine, codes: Codes, ctx: RequestContext) -> Audio:
 
 
 def speak(
-    engine: LoadedEngine, text: str, voice: VoicePrompt | None, options: Options | None, ctx: RequestContext
+    engine: LoadedEngine,
+    text: str,
+    voice: VoicePrompt | None,
+    options: Options | None,
+    ctx: RequestContext,
+    cache: SegmentCache | None = None,
 ) -> Audio:
     """Text to audio: the samples that `talk` and `decode` give one after the other, but each segment in one go.
+
+    Args:
+        engine: Who speaks.
+        text: What is said.
+        voice: Whose voice; None for the engine's own.
+        options: Of the engine.
+        ctx: The request.
+        cache: Of this very engine; segments that it holds are not spoken again.
 
     Raises:
         InvalidRequest: The text, the voice or the options do not fit the engine.
         EngineError: The decoder gave no audio, silence or non-finite samples.
     """
-    return _performed(_script(engine, [(text, ctx.seed)], voice, options, ctx))[0]
+    return _performed(_script(engine, [(text, ctx.seed)], voice, options, ctx), cache)[0]
 
 
 def perform(
-    engine: LoadedEngine, parts: Sequence[Part], cast_of: Cast, options: Options | None, ctx: RequestContext
+    engine: LoadedEngine,
+    parts: Sequence[Part],
+    cast_of: Cast,
+    options: Options | None,
+    ctx: RequestContext,
+    cache: SegmentCache | None = None,
 ) -> tuple[Audio, list[Take]]:
     """A script for several speakers to audio, and where in it each segment is.
 
@@ -125,7 +144,7 @@ def perform(
     if not found.lines:
         raise InvalidRequest("The script has no words, so there is nothing to say; write lines with words.")
     _report_unread(found, ctx)
-    return _performed(Script(engine, [(found, ctx.seed)], cast_of, options, ctx))
+    return _performed(Script(engine, [(found, ctx.seed)], cast_of, options, ctx), cache)
 
 
 def _script(
@@ -179,22 +198,42 @@ def _codes(script: Script, text_number: int, said: dict[int, Codes]) -> Codes:
     return replace(next(iter(said.values())), segments=tuple(segments))
 
 
-def _performed(script: Script) -> tuple[Audio, list[Take]]:
-    """Every group said and decoded before the next."""
+def _performed(script: Script, cache: SegmentCache | None) -> tuple[Audio, list[Take]]:
+    """Every group said and decoded before the next, unless it is finished already."""
     ctx = script.ctx
     ctx.progress(0.0, "talker")
     recording = Recording(script.engine, ctx)
+    finished = FinishedSegments(cache)
     items = iter(script.items)
     for group in script.groups():
-        said = _spoken(script, group)
-        end = group.share.stop
+        sounds = finished.find(group)
+        if sounds is None:
+            sounds = _sounds(script, group)
+            finished.keep(group, sounds)
+        else:
+            script.note_said(group)
         for utterance in group.utterances:
             _add_pauses_before(utterance, items, recording)
-            if utterance.number in said:
-                recording.add(said[utterance.number], Share(end, end))
+            for segment, waveform, sample_rate in sounds.get(utterance.number - group.utterances[0].number, ()):
+                recording.add_sound(segment, waveform, sample_rate)
+        ctx.progress(group.share.stop, f"{recording.seconds:.0f} s of speech")
     script.require_said()
+    if finished.num_found:
+        ctx.report.applied["cached_segments"] = finished.num_found
     _add_pauses_before(None, items, recording)
     return recording.finish()
+
+
+def _sounds(script: Script, group: Group) -> Sounds:
+    end = Share(group.share.stop, group.share.stop)
+    first = group.utterances[0].number
+    return {
+        number - first: [
+            (segment, decoded(script.engine, replace(codes, segments=(segment,)), script.ctx, end), codes.sample_rate)
+            for segment in codes.segments
+        ]
+        for number, codes in _spoken(script, group).items()
+    }
 
 
 def _add_pauses_before(utterance: Utterance | None, items: Iterator[Item], recording: Recording) -> None:

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from .attention import AttentionPolicy
+from .byte_cache import ByteCache
 from .context import RequestContext
 from .device import CPU, DeviceService
 from .memory.calibrate import Calibration
@@ -51,6 +52,7 @@ class Model:
         after_load: Callable[[Model], object] = lambda model: None,
         attention: AttentionPolicy | None = None,
         clock: Callable[[], float] = time.monotonic,
+        cache_bytes: int = 0,
     ) -> None:
         self.name = name
         self.lock = threading.RLock()  # one request at a time (S194)
@@ -61,6 +63,8 @@ class Model:
         self._clock = clock
         self._loaded_at = 0.0
         self._engine: HasHandles | None = None
+        # Finished segments of speech; they stay while the weights do, and go with them.
+        self.cache: ByteCache[Any] = ByteCache(cache_bytes)
 
     @property
     def engine(self) -> Any:
@@ -87,8 +91,8 @@ class Model:
         return max([self._loaded_at, *(handle.last_used for handle in self.handles)])
 
     def get_ram_usage(self) -> int:
-        """Bytes of weights in host memory; ComfyUI's cache asks its entries when RAM is short (K8)."""
-        return sum(handle.host_bytes for handle in self.handles)
+        """Bytes in host memory; ComfyUI's cache asks its entries when RAM is short (K8)."""
+        return self.cache.num_bytes + sum(handle.host_bytes for handle in self.handles)
 
     @property
     def handles(self) -> tuple[ModelHandle, ...]:
@@ -103,11 +107,13 @@ class Model:
             return not is_idle
 
     def drop(self) -> int:
-        """Let go of the engine unless it is busy; returns the bytes of weights freed anywhere."""
+        """Let go of the engine unless it is busy; returns the bytes freed anywhere."""
         with self.idle() as is_idle:
             if not is_idle:
                 return 0
             freed = sum(handle.host_bytes + handle.loaded_bytes * handle.is_managed for handle in self.handles)
+            freed += self.cache.num_bytes
+            self.cache.clear()
             self._engine = None
             return freed
 
@@ -196,7 +202,8 @@ class Runtime:
         model = self._models.get(key)
         if model is None:
             policy = AttentionPolicy(attention, self.settings.attention_strict)
-            model = self._models[key] = Model(name, load, self._make_way, self._mark, policy, self._clock)
+            kept = self.settings.segment_cache_mb * MB
+            model = self._models[key] = Model(name, load, self._make_way, self._mark, policy, self._clock, kept)
         return model
 
     def models(self) -> list[Model]:

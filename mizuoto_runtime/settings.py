@@ -20,6 +20,7 @@ _RANGES: dict[str, tuple[int, int]] = {
     "async_offload": (0, 8),
     "max_resident_models": (0, 1000),
     "unload_after_minutes": (0, 10080),
+    "segment_cache_mb": (0, 1 << 20),
 }
 # -1 leaves the number to the policy, or to the host.
 _AUTOMATIC = ("vram_reserve_mb", "ram_reserve_mb", "max_pinned_mb", "max_resident_models", "unload_after_minutes")
@@ -42,6 +43,8 @@ class Settings:
         max_resident_models: Models that may be loaded at once; 0 is no limit, -1 leaves it to ComfyUI (without it: 3).
         unload_after_minutes: A model unused for so long is unloaded; 0 is never, -1 leaves it to ComfyUI (without: 30).
         pinned_models: Names of models that are never unloaded to save memory, separated by commas.
+        segment_cache_mb: Finished speech that each model keeps in host memory, so that after a change only what changed
+            is spoken again; some 11 minutes are 64 MB. 0 keeps none. Never changes results.
         attention_strict: Whether a request fails when the attention that was chosen cannot serve all of its calls.
         fast: Torch's speed switches during a request, separated by commas; "host" leaves them as they are.
     """
@@ -58,6 +61,7 @@ class Settings:
     max_resident_models: int = -1
     unload_after_minutes: int = -1
     pinned_models: str = ""
+    segment_cache_mb: int = 256
     attention_strict: bool = False
     fast: str = "host"
 

@@ -39,5 +39,5 @@ class Speak(io.ComfyNode):
         """Speak."""
         check_sockets(model=model, voice=voice, options=options)
         with request(model, "speak", seed) as ctx:
-            audio = speech.speak(model.engine, text, voice, options, ctx)
+            audio = speech.speak(model.engine, text, voice, options, ctx, model.cache)
         return with_report(to_comfy(audio), ctx.report)

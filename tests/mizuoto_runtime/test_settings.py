@@ -29,13 +29,14 @@ def test_every_setting_has_a_variable():
         "MIZUOTO_MAX_RESIDENT_MODELS": "2",
         "MIZUOTO_UNLOAD_AFTER_MINUTES": "0",
         "MIZUOTO_PINNED_MODELS": "hibari",
+        "MIZUOTO_SEGMENT_CACHE_MB": "0",
         "MIZUOTO_ATTENTION_STRICT": "1",
         "MIZUOTO_FAST": "tf32",
         "MIZUOTO_OF_A_NEWER_VERSION": "x",
         "OOM_RETRIES": "0",
     }
     settings = Settings.from_environment(environment)
-    assert settings == Settings("low", 0, 4096, 1, True, "off", 1024, 0, 0, 2, 0, "hibari", True, "tf32")
+    assert settings == Settings("low", 0, 4096, 1, True, "off", 1024, 0, 0, 2, 0, "hibari", 0, True, "tf32")
     assert all(getattr(settings, field.name) != field.default for field in fields(Settings))
 
 
