@@ -12,7 +12,7 @@ from ..tests.host.local import link_folder, unlink_folder
 from .console import say
 from .environment import ROOT
 
-TYPED = ("mizuoto_runtime", "engines", "devtools")
+TYPED = ("mizuoto_runtime", "engines", "cli", "devtools")
 ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 

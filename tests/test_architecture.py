@@ -10,7 +10,13 @@ import pytest
 import torch
 
 ROOT = Path(mizuoto.__path__[0])
-PARTS = ("nodes", "engines", "mizuoto_runtime")
+BELOW = {  # part -> the parts that it may know
+    "nodes": {"engines", "mizuoto_runtime"},
+    "cli": {"engines", "mizuoto_runtime"},
+    "engines": {"mizuoto_runtime"},
+    "mizuoto_runtime": set(),
+}
+PARTS = tuple(BELOW)
 FILES = [
     *(path for part in PARTS for path in sorted((ROOT / part).rglob("*.py"))),
     *(path for name in ("__init__.py", "__main__.py") if (path := ROOT / name).is_file()),
@@ -18,7 +24,7 @@ FILES = [
 
 # Third-party modules: where, and whether only inside a function.
 EAGER = {"torch", "numpy", "safetensors"}
-LAZY = {"tokenizers", "sentencepiece", "av", "huggingface_hub", "psutil", "soxr"}
+LAZY = {"tokenizers", "sentencepiece", "av", "huggingface_hub", "psutil", "pysubs2", "soxr"}
 COMFY = {"folder_paths", "server", "nodes", "execution", "node_helpers", "latent_preview", "cuda_malloc"}
 COMFY_PREFIX = "comfy"
 
@@ -47,11 +53,15 @@ CALLS = {  # dotted names; a star stands for any ending
     },
     "S052 randomness": {"numpy.random.*", "torch.nn.init.*", "torch.rand*_like"},
     "unsafe": {
-        "pickle.*", "eval", "exec", "__import__", "subprocess.*", "os.system", "os.popen", "os.exec*", "os.spawn*",
+        "eval", "exec", "compile", "__import__", "subprocess.*", "os.system", "os.popen", "os.exec*", "os.spawn*",
+        "pickle.*", "marshal.*", "shelve.*", "runpy.*", "os.posix_spawn*", "os.startfile",
+        "asyncio.create_subprocess_*", "torch.hub.*", "torch.jit.load",
     },
 }  # fmt: skip
 # The doctor asks the drivers' own tools (S017): in this one file, with a time limit and a named environment, no shell.
 PROBE = PurePosixPath("mizuoto_runtime/doctor/probe.py")
+BUILTINS = {"eval", "exec", "compile", "__import__"}
+CODE_SWITCHES = {"trust_remote_code", "allow_pickle"}
 READS = {"random.getstate", "numpy.random.get_state"}
 ASSIGNED = {
     "S050 process": ("os.environ", "sys.path"),
@@ -90,7 +100,7 @@ class Checker(ast.NodeVisitor):
             base = self.dotted(node.value)
             return base and f"{base}.{node.attr}"
         if isinstance(node, ast.Name):
-            return self.names.get(node.id) or (node.id if node.id in ("eval", "exec", "__import__") else None)
+            return self.names.get(node.id) or (node.id if node.id in BUILTINS else None)
         return None
 
     def visit_FunctionDef(self, node):
@@ -134,7 +144,7 @@ class Checker(ast.NodeVisitor):
         target = [part for part in target if part]
         where, there = (*self.path.with_suffix("").parts, ""), (*target, "", "")
         top, other = where[0], there[0]
-        if top in PARTS and other in PARTS and PARTS.index(other) < PARTS.index(top):
+        if top in PARTS and other in PARTS and other not in {top, *BELOW[top]}:
             self.problem(node, f"layers: {top} must not know {other}")
         is_engine = other == "engines" and (ROOT / "engines" / there[1] / "manifest.py").is_file()
         if is_engine and where[:2] != there[:2]:
@@ -157,6 +167,9 @@ class Checker(ast.NodeVisitor):
 
     def visit_Call(self, node):
         name, keywords = self.dotted(node.func), {keyword.arg: keyword.value for keyword in node.keywords}
+        for switch in keywords.keys() & CODE_SWITCHES:
+            if getattr(keywords[switch], "value", True) is not False:
+                self.problem(node, f"unsafe: {switch}")
         if name:
             for rule, banned in CALLS.items():
                 is_fine = name in READS or self.is_probe(name, keywords)
@@ -214,6 +227,9 @@ BAD = [
     ("layers", "engines/speech.py", "from .hibari import talker"),
     ("layers", "nodes/speak.py", "from ..engines.hibari.engine import ENGINE"),
     ("layers", "mizuoto_runtime/context.py", "from ..engines import base"),
+    ("layers", "cli/speak.py", "from ..nodes import speak"),
+    ("layers", "cli/speak.py", "from ..engines.hibari.engine import ENGINE"),
+    *[("layers", f"{part}/x.py", "from .. import cli") for part in ("nodes", "engines", "mizuoto_runtime")],
     ("layers", "mizuoto_runtime/nn/x.py", "from ... import nodes"),
     ("layers", "mizuoto_runtime/memory/x.py", "from ..lm import cache"),
     ("layers", "mizuoto_runtime/lm/x.py", "from ..memory.handle import ModelHandle"),
@@ -257,9 +273,17 @@ BAD = [
     ("S052", "engines/x/talker.py", "import numpy as np\nnp.random.rand()"),
     ("S052", "engines/x/talker.py", "from torch import nn\nnn.init.normal_(x)"),
     ("unsafe", "mizuoto_runtime/loading/x.py", "import pickle\npickle.load(f)"),
+    ("unsafe", "mizuoto_runtime/loading/x.py", "from pickle import Unpickler\nUnpickler(f).load()"),
+    ("unsafe", "mizuoto_runtime/loading/x.py", "import marshal\nmarshal.loads(b)"),
+    ("unsafe", "mizuoto_runtime/loading/x.py", "import numpy as np\nnp.load('x', allow_pickle=True)"),
+    ("unsafe", "mizuoto_runtime/loading/x.py", "import torch\ntorch.jit.load('x')"),
+    ("unsafe", "engines/x/engine.py", "def f(load):\n    load('x', trust_remote_code=True)"),
+    *[("imports", "engines/x/engine.py", f"def f():\n    import {name}") for name in ("yaml", "hydra", "joblib")],
     ("unsafe", "mizuoto_runtime/loading/x.py", "import torch\ntorch.load('x')"),
     ("unsafe", "mizuoto_runtime/loading/x.py", "import torch\ntorch.load('x', weights_only=False)"),
     ("unsafe", "nodes/x.py", "eval('1')"),
+    ("unsafe", "nodes/x.py", "compile('1', 'x', 'eval')"),
+    ("unsafe", "nodes/x.py", "import asyncio\nasyncio.create_subprocess_shell('ls')"),
     ("unsafe", "nodes/x.py", "def f():\n    exec('1')"),
     ("unsafe", "nodes/x.py", "from subprocess import run\nrun(['ls'])"),
     ("unsafe", "mizuoto_runtime/doctor/x.py", "import subprocess\nsubprocess.run(c, timeout=1, env={})"),
@@ -290,6 +314,7 @@ def test_every_rule_fires(rule, path, source):
     ("path", "source"),
     [
         ("nodes/speak.py", "from .. import engines\nfrom ..engines import speech\nfrom ..mizuoto_runtime import ops"),
+        ("cli/x.py", "from .common import writable\ndef f():\n    from .. import engines\n    import av"),
         ("nodes/host/x.py", "import nodes\nfrom aiohttp import web\nimport comfy.utils\nfrom ...engines import base"),
         ("engines/hibari/x.py", "from . import config\nfrom .config import MAX_SPEED\nfrom ..base import Option"),
         ("mizuoto_runtime/nn/x.py", "from ..attention import attend\nfrom .. import ops\nfrom .conv import Conv"),
@@ -298,6 +323,10 @@ def test_every_rule_fires(rule, path, source):
         ("engines/x/y.py", "import random\nr = random.Random(3)\nr.choice([1])\nimport os\nos.environ.get('X')"),
         ("engines/x/y.py", "from torch import nn\nisinstance(x, nn.Linear)\nnn.ModuleList([nn.GELU()])\nnn.Module()"),
         ("mizuoto_runtime/loading/x.py", "import torch\ntorch.load('x', weights_only=True)"),
+        (
+            "mizuoto_runtime/loading/x.py",
+            "import numpy as np\nimport re\nnp.load('x', allow_pickle=False)\nre.compile('')",
+        ),
         ("mizuoto_runtime/attention/x.py", "import torch.nn.functional as F\nF.scaled_dot_product_attention(q, k, v)"),
         ("mizuoto_runtime/doctor/probe.py", "import subprocess\nsubprocess.run(['x'], timeout=1, env={})"),
         ("mizuoto_runtime/ops.py", "from torch import nn\nclass Linear(nn.Linear):\n    pass"),
