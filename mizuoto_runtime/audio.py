@@ -23,3 +23,10 @@ class Audio:
     def seconds(self) -> float:
         """Duration."""
         return self.waveform.shape[-1] / self.sample_rate
+
+
+def mono(audio: Audio) -> Audio:
+    """The mean of all channels; a recording with one channel as it is."""
+    if audio.waveform.shape[0] == 1:
+        return audio
+    return Audio(audio.waveform.mean(0, keepdim=True), audio.sample_rate)
