@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import cast
 
 import torch
@@ -12,7 +11,7 @@ from ..mizuoto_runtime.context import RequestContext
 from ..mizuoto_runtime.errors import InvalidRequest, did_you_mean
 from .artifacts import VoicePrompt
 from .base import CanCloneVoice, CanDesignVoice, LoadedEngine, Manifest, require_task
-from .joining import SILENCE
+from .reference import check_reference
 
 _VOICE_NODES = {"clone": "Voice Prompt", "design": "Design Voice"}
 
@@ -45,7 +44,7 @@ def clone_voice(
         InvalidRequest: The recording is silent, too short or too long for the engine.
     """
     require_task(engine.manifest, "clone")
-    mono = _usable(reference, engine.manifest)
+    mono = check_reference(reference, engine.manifest)
     with torch.inference_mode():
         voice = cast(CanCloneVoice, engine).voice_prompt(mono, transcript, ctx)
     return VoicePrompt(voice.engine, name or voice.name, voice.tensors, voice.facts)
@@ -63,18 +62,3 @@ def design_voice(engine: LoadedEngine, description: str, ctx: RequestContext) ->
         raise InvalidRequest("The description of the voice is empty; write what it sounds like.")
     with torch.inference_mode():
         return cast(CanDesignVoice, engine).design_voice(description.strip(), ctx)
-
-
-def _usable(reference: Audio, manifest: Manifest) -> Audio:
-    """The mean of all channels, if a voice can be made of it."""
-    shortest, longest = manifest.reference_seconds
-    if not shortest <= reference.seconds <= longest:
-        limit = f"{shortest:g} to {longest:g} s" if math.isfinite(longest) else f"at least {shortest:g} s"
-        raise InvalidRequest(
-            f"The reference recording is {reference.seconds:.1f} s long and {manifest.name} takes {limit}; "
-            "use a clean passage of 5 to 15 s."
-        )
-    waveform = reference.waveform.mean(0, keepdim=True) if reference.waveform.shape[0] > 1 else reference.waveform
-    if waveform.abs().max() <= SILENCE:
-        raise InvalidRequest("The reference recording is silent; record it again, or choose another passage.")
-    return Audio(waveform, reference.sample_rate)

@@ -63,7 +63,7 @@ def test_a_voice_keeps_its_words_and_its_name(parrot, runtime):
         (400, 1.0, r"is 0\.4 s long and Dummy takes 0\.5 to 3 s"),
         (3100, 1.0, r"is 3\.1 s long"),
         (1000, 0.0, "is silent"),
-        (1000, 5e-4, "is silent"),
+        (1000, 5e-5, "is silent"),
     ],
 )
 def test_bad_references_are_refused(parrot, runtime, samples, level, problem):
