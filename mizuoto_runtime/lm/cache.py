@@ -104,6 +104,14 @@ class GrowingCache:
         """See `KvCache`."""
         self.length += num_tokens
 
+    def reorder(self, rows: torch.Tensor) -> None:
+        """Let row b go on from the past of row `rows[b]`, [B] int64 on the cache's device; for beam search."""
+        if self.num_padding is not None:
+            self.num_padding = self.num_padding[rows]
+        for buffers in (self._keys, self._values):
+            for layer, buffer in buffers.items():
+                buffers[layer] = buffer[rows]
+
     def _stored(self, buffers: dict[int, torch.Tensor], layer: int, new: torch.Tensor, end: int) -> torch.Tensor:
         buffer = buffers.get(layer)
         if buffer is None or buffer.shape[2] < end:

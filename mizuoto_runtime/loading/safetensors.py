@@ -7,7 +7,7 @@ time but one small stage where the type changes.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 
@@ -35,14 +35,25 @@ def read_safetensors(
         ModelFileError: The file is missing, cut off, damaged or no safetensors file; found before the first tensor.
     """
     chosen = [tensor for tensor in read_header(path).tensors if select is None or select(tensor.name)]
-    converted = [tensor.size_bytes for tensor in chosen if _target(tensor.dtype, dtype) != tensor.dtype]
+    yield from read_stored(path, chosen, dtype)
+
+
+def read_stored(
+    path: Path, tensors: Sequence[StoredTensor], dtype: torch.dtype | None = None
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """(name, CPU tensor) pairs of a file of any format whose raw tensors lie where `tensors` says, as above.
+
+    Raises:
+        ModelFileError: The file cannot be read, or is shorter than it was.
+    """
+    converted = [tensor.size_bytes for tensor in tensors if _target(tensor.dtype, dtype) != tensor.dtype]
     try:
         file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed below, outside this try
     except OSError as error:
         raise unreadable(path, error) from error
     with file:
         stage = _empty((min(STAGE_BYTES, max(converted, default=0)),), torch.uint8)
-        for tensor in chosen:
+        for tensor in tensors:
             yield tensor.name, _read(path, file, tensor, _target(tensor.dtype, dtype), stage)
 
 

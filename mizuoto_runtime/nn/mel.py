@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,10 +29,15 @@ class MelConfig:
     floor: float = 1e-5
 
 
-def slaney_filters(config: MelConfig) -> np.ndarray:
+def slaney_filters(config: MelConfig, triangles: type[np.floating[Any]] = np.float32) -> np.ndarray:
     """Triangular filters of equal area, float32 [num_mels, n_fft / 2 + 1].
 
-    Source: librosa.filters.mel, librosa 0.11.0, with its defaults.
+    Args:
+        config: Rates and bands.
+        triangles: What the triangles are rounded to before they are scaled to their area, which decides last bits.
+
+    Source: librosa.filters.mel, librosa 0.11.0, with its defaults; with float64 triangles mel_filter_bank of
+    transformers 4.57.3, with Slaney's scale and norm.
     """
     max_hz = config.sample_rate / 2 if config.max_hz is None else config.max_hz
     mels = np.linspace(_hz_to_mel(config.min_hz), _hz_to_mel(max_hz), config.num_mels + 2)
@@ -41,10 +47,10 @@ def slaney_filters(config: MelConfig) -> np.ndarray:
     ramps = np.subtract.outer(edges, bins)
     rising = -ramps[:-2] / widths[:-1, None]
     falling = ramps[2:] / widths[1:, None]
-    filters: np.ndarray = np.maximum(0, np.minimum(rising, falling)).astype(np.float32)
-    # In place: the product is rounded to float32 as the reference does.
+    filters: np.ndarray = np.maximum(0, np.minimum(rising, falling)).astype(triangles)
+    # In place: the product is rounded as the reference does.
     filters *= (2.0 / (edges[2:] - edges[:-2]))[:, None]
-    return filters
+    return filters.astype(np.float32)
 
 
 def log_mel(waveform: torch.Tensor, config: MelConfig) -> torch.Tensor:
