@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from .dates import DateReader, read_time
 from .days import DayReader
 from .digits import CURRENCIES, is_grouped
 from .numbers import ordinal
+from .roman import ROMAN, roman_value
 
 _Action = Callable[[re.Match[str]], str]
 
@@ -21,11 +21,6 @@ _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _MAGNITUDE = r"(?:\s?(hundred|thousand|million|billion|trillion|(?:[kKmMbB]|[mbt]n)\b))"
 _MAGNITUDES = {"k": "thousand", "m": "million", "b": "billion", "mn": "million", "bn": "billion", "tn": "trillion"}
 _ENDS = r"(?!\w|[.\-]\w)"  # nothing of the same expression follows; a full stop may
-_ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-_ROMAN = (
-    r"((?=[IVXLC][IVXLCDM]*\b)M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3}))\b(?<=[IVXLCDM])"
-    r"(?![.'’]\w)"  # "Part I'm" and "Chapter C.S." hold no numeral
-)
 _SIGN = f"[{''.join(CURRENCIES)}]"
 _TIME_RANGE = (
     r"(?<=\d)(\s?[AaPp]\.?[Mm]\.?)\s?[-–]\s?(?=\d{1,2}(?!\d))"  # "9 am - 5 pm"
@@ -60,11 +55,6 @@ def _listed(m: re.Match[str]) -> str:
 
 def _magnitude(word: str) -> str:
     return _MAGNITUDES.get(word.lower(), word)
-
-
-def _roman_value(numeral: str) -> int:
-    values = [_ROMAN_DIGITS[c] for c in numeral] + [0]
-    return sum(-v if v < after else v for v, after in pairwise(values))
 
 
 def _degrees(m: re.Match[str]) -> str:
@@ -162,8 +152,8 @@ class Normaliser:
             (rf"(?<![\w.])({_any_of(self._tables['abbreviations'])})(?![\w])", self._abbreviation),
             (r"\b(No|Nos)\. ?(?=\d)", lambda m: "Number " if m[1] == "No" else "Numbers "),
             (r"(?<![\w&])#(?=\d)", lambda m: "number "),
-            (rf"\b({cardinals}) {_ROMAN}", lambda m: f"{m[1]} {_roman_value(m[2])}"),
-            (rf"\b({ordinals}) {_ROMAN}", lambda m: f"{m[1]} the {ordinal(_roman_value(m[2]))}"),
+            (rf"\b({cardinals}) {ROMAN}", lambda m: f"{m[1]} {roman_value(m[2])}"),
+            (rf"\b({ordinals}) {ROMAN}", lambda m: f"{m[1]} the {ordinal(roman_value(m[2]))}"),
         ]
 
     def _number_signs(self) -> list[tuple[str, _Action]]:
