@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .common import Commands, add_device, device, writable
-from .recording import read_audio
 
 if TYPE_CHECKING:
     from ..engines.transcript import Transcript
@@ -44,6 +43,7 @@ def _transcript(options: argparse.Namespace) -> Transcript:
     from ..engines import listening
     from ..engines.base import LoadSpec, require_task
     from ..mizuoto_runtime.errors import InvalidRequest
+    from ..mizuoto_runtime.media import read_audio
     from ..mizuoto_runtime.runtime import Runtime
     from ..mizuoto_runtime.text.languages import choose_language
 

@@ -6,14 +6,19 @@ from functools import cache
 from typing import Any
 
 from .. import engines
-from ..engines.artifacts import VoicePrompt
+from ..engines.artifacts import VoicePrompt, require_engine
+from ..engines.reference import MAX_RECORDING_S
 from ..engines.voices import clone_voice, design_voice, preset_voice
+from ..mizuoto_runtime.audio import Audio
 from ..mizuoto_runtime.errors import InvalidRequest, MizuotoError
+from ..mizuoto_runtime.report import RunReport
 from ..mizuoto_runtime.runtime import Model
 from .host import voices
-from .host.api import VoiceSocket, io, schema
-from .host.audio import from_comfy
+from .host.api import ModelSocket, VoiceSocket, io, schema
+from .host.audio import from_comfy, to_comfy
+from .host.recordings import MAX_SECONDS, read_recording
 from .host.session import request
+from .host.withheld import withheld
 from .inputs import check_sockets, model_input, report_output, with_report
 
 _NONE_YET = "(none saved yet)"
@@ -34,6 +39,11 @@ def _built_in_preset() -> str:
 
 def _voice_output() -> io.Output:
     return VoiceSocket.Output(display_name="voice", tooltip="For Speak or Talker with the same model.")
+
+
+def _cloned(model: Model, reference: Audio, words: str, name: str = "") -> tuple[VoicePrompt, RunReport]:
+    with request(model, "voice prompt") as ctx:
+        return clone_voice(model.engine, reference, words or None, name, ctx), ctx.report
 
 
 class VoicePromptNode(io.ComfyNode):
@@ -80,10 +90,8 @@ class VoicePromptNode(io.ComfyNode):
                 f'The mode "{_WORDS}" needs the words of the recording; write them into "transcript", '
                 f'or choose "{_TIMBRE}".'
             )
-        reference = from_comfy(audio, "audio")
-        with request(model, "voice prompt") as ctx:
-            voice = clone_voice(model.engine, reference, None if mode == _TIMBRE else words or None, "", ctx)
-        return with_report(voice, ctx.report)
+        reference = from_comfy(audio, "audio", MAX_RECORDING_S)
+        return with_report(*_cloned(model, reference, "" if mode == _TIMBRE else words))
 
 
 class PresetVoice(io.ComfyNode):
@@ -184,23 +192,37 @@ class SaveVoice(io.ComfyNode):
 
 
 class LoadVoice(io.ComfyNode):
-    """A voice out of the library."""
+    """A voice out of the library: a saved one, or one made from a recording, as Voice Prompt would."""
 
     @classmethod
     def define_schema(cls) -> io.Schema:
-        """Name -> MIZUOTO_VOICE."""
+        """Name, model -> MIZUOTO_VOICE, audio, transcript."""
         return schema(
             "MizuotoLoadVoice",
             "Load Voice",
-            description="Loads a voice that Save Voice wrote. It fits the model that made it.",
+            description="Loads a voice from models/voices: one that Save Voice wrote, or a recording of a speaker.",
+            search_aliases=("clone", "voice library", "reference"),
             inputs=[
                 io.Combo.Input(
                     "name",
-                    options=list(voices.saved_voices()) or [_NONE_YET],
+                    options=list(voices.voice_files()) or [_NONE_YET],
                     tooltip="A file in models/voices. New ones show up after a refresh (R).",
-                )
+                ),
+                ModelSocket.Input(
+                    "model",
+                    optional=True,
+                    tooltip="The model that will speak. Only recordings need it, to become a voice.",
+                ),
             ],
-            outputs=[_voice_output()],
+            outputs=[
+                _voice_output(),
+                io.Audio.Output(display_name="audio", tooltip="The recording; a saved voice has none."),
+                io.String.Output(
+                    display_name="transcript",
+                    tooltip="The words of the recording, from the .txt file beside it. Empty if unknown.",
+                ),
+            ],
+            hidden=[io.Hidden.prompt, io.Hidden.unique_id],
         )
 
     @classmethod
@@ -208,17 +230,39 @@ class LoadVoice(io.ComfyNode):
         """Accept voices that were saved after the list was made; name those that are not there."""
         try:
             if name:
-                voices.load_voice(str(name))
+                voices.find_voice(str(name))
         except MizuotoError as error:
             return str(error)
         return True
 
     @classmethod
-    def fingerprint_inputs(cls, name: str = "") -> str:
-        """Load again when the file was replaced."""
+    def fingerprint_inputs(cls, name: str = "", model: object = None) -> str:
+        """Load again when the file, or that with its words, was replaced."""
         return voices.fingerprint(str(name))
 
     @classmethod
-    def execute(cls, name: str) -> io.NodeOutput:
-        """Load the voice."""
-        return io.NodeOutput(voices.load_voice(str(name)))
+    def execute(cls, name: str, model: Model | None = None) -> io.NodeOutput:
+        """Load the voice, or make it from the recording."""
+        if model is not None:
+            check_sockets(model=model)
+        file = voices.find_voice(str(name))
+        return cls._from_recording(file, model) if file.is_recording else cls._saved(file, model)
+
+    @classmethod
+    def _saved(cls, file: voices.LibraryFile, model: Model | None) -> io.NodeOutput:
+        voice = VoicePrompt.load(file.path)
+        if model is not None:
+            require_engine(voice, model.engine.manifest.id)
+        sentence = f'"{file.path.name}" is a saved voice, which holds no sound; choose a recording for "audio".'
+        return io.NodeOutput(voice, withheld(sentence, 1, cls.hidden), voice.facts.get("transcript", ""))
+
+    @classmethod
+    def _from_recording(cls, file: voices.LibraryFile, model: Model | None) -> io.NodeOutput:
+        words = file.transcript()
+        longest = MAX_SECONDS if model is None else model.engine.manifest.reference_seconds[1]
+        recording = read_recording(file.path, longest)
+        if model is None:
+            sentence = f'"{file.path.name}" is a recording, and only a model makes a voice of it; connect "model".'
+            return io.NodeOutput(withheld(sentence, 0, cls.hidden), to_comfy(recording), words)
+        voice, report = _cloned(model, recording, words, file.path.stem)
+        return io.NodeOutput(voice, to_comfy(recording), words, ui={"mizuoto_report": [report.to_json()]})

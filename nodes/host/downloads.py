@@ -257,7 +257,8 @@ def fetch(
 
 
 def _is_wanted(path: str) -> bool:
-    return path.endswith(_SUFFIXES)
+    """Weights and what describes them; the second set of some repositories, in fp32, holds nothing that is read."""
+    return path.endswith(_SUFFIXES) and ".fp32" not in path
 
 
 def _inside(folder: Path, name: str) -> Path:

@@ -63,7 +63,7 @@ def test_what_is_no_recording_or_no_model_is_one_line(model, tmp_path, capsys):
     text = tmp_path / "text.wav"
     text.write_text("no sound", encoding="utf-8")
     assert "is damaged or no recording" in refused(capsys, text, "--model", model)
-    assert "No such file" in refused(capsys, tmp_path / "gone.wav", "--model", model)
+    assert "cannot be decoded (No such file" in refused(capsys, tmp_path / "gone.wav", "--model", model)
     assert "No engine knows the model" in refused(capsys, CLIP, "--model", tmp_path)
     empty = tmp_path / "empty.wav"
     with wave.open(str(empty), "wb") as file:

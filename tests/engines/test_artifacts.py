@@ -91,10 +91,17 @@ def test_one_kind_is_not_another(tmp_path):
         VoicePrompt.load(tmp_path / "codes")
 
 
-@pytest.mark.parametrize("metadata", [None, {"format": FORMAT}, {"format": "mizuoto-9", "kind": "voice", "data": "{}"}])
+@pytest.mark.parametrize("metadata", [None, {"format": FORMAT}, {"format": "other-1", "kind": "voice"}])
 def test_strange_files_are_no_voices(tmp_path, metadata):
     save_file({"x": torch.ones(1)}, tmp_path / "x.safetensors", metadata=metadata)
     with pytest.raises(ModelFileError, match="is no voice file of this pack"):
+        VoicePrompt.load(tmp_path / "x.safetensors")
+
+
+def test_a_file_of_another_version_says_so(tmp_path):
+    metadata = {"format": "mizuoto-9", "kind": "voice", "data": "{}"}
+    save_file({"x": torch.ones(1)}, tmp_path / "x.safetensors", metadata=metadata)
+    with pytest.raises(ModelFileError, match=r"^\"x\.safetensors\" was saved by another version .*mizuoto-9"):
         VoicePrompt.load(tmp_path / "x.safetensors")
 
 
@@ -127,8 +134,9 @@ def test_cut_off_files(tmp_path, keep):
 
 def test_missing_files(tmp_path):
     for path in (tmp_path / "absent.safetensors", tmp_path):
-        with pytest.raises(ModelFileError, match="cannot be read"):
+        with pytest.raises(ModelFileError, match="cannot be read") as caught:
             Codes.load(path)
+        assert str(tmp_path.parent) not in str(caught.value)  # clients must not learn where things lie (S4)
 
 
 def test_another_engine_is_refused():

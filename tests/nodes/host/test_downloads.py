@@ -27,7 +27,13 @@ WANTED = {
     "speech_tokenizer/config.json": b"",
     CODEC: os.urandom(CHUNK),
 }
-UNWANTED = {"modeling.py": b"raise SystemExit", "pytorch_model.bin": b"pickle", "a.md": b"#", ".gitattributes": b""}
+UNWANTED = {
+    "modeling.py": b"raise SystemExit",
+    "model.fp32-00001-of-00002.safetensors": b"twice",
+    "pytorch_model.bin": b"pickle",
+    "a.md": b"#",
+    ".gitattributes": b"",
+}
 SIZE = sum(map(len, WANTED.values()))
 DOWNLOAD = Download(NAME, REPO, SIZE)
 

@@ -61,6 +61,21 @@ def test_whatever_is_no_name_of_a_model_is_refused_with_the_choice(folders, name
         folders.find_model(name)
 
 
+def test_folders_of_recognition_models_come_last_and_only_if_they_exist(folders, tmp_path):
+    speaking = configure("TTS", tmp_path / "speaking")
+    for name in ("whisper", "Qwen3-ASR"):
+        (tmp_path / name).mkdir()
+    listening = configure("stt", tmp_path / "listening")
+    default, *rest = folders.roots()
+    assert default == tmp_path / "tts" and default == folders.default_root()
+    assert rest == [speaking, listening, tmp_path / "whisper", tmp_path / "Qwen3-ASR"]
+
+
+def test_a_folder_that_two_names_lead_to_is_searched_once(folders, tmp_path):
+    (tmp_path / "whisper").symlink_to(configure("asr", tmp_path / "ears"), target_is_directory=True)
+    assert folders.roots() == [tmp_path / "tts", tmp_path / "ears"]
+
+
 NAME = "Tiny-Voice"
 
 
