@@ -9,7 +9,7 @@ from .host.api import ModelSocket, io, schema
 
 
 class LoadModel(io.ComfyNode):
-    """A speech model from `models/tts`, the built-in voice, or an official one that is fetched first."""
+    """A speech or recognition model from `models/tts`, the built-in voice, or an official one that is fetched first."""
 
     @classmethod
     def define_schema(cls) -> io.Schema:
@@ -18,7 +18,7 @@ class LoadModel(io.ComfyNode):
             "MizuotoLoadModel",
             "Load Speech Model",
             description="Loads a speech model. ComfyUI moves it on and off the card as it needs room.",
-            search_aliases=("tts", "speech", "voice"),
+            search_aliases=("tts", "asr", "speech", "voice"),
             inputs=[
                 io.Combo.Input(
                     "model",
@@ -51,7 +51,7 @@ class LoadModel(io.ComfyNode):
             ],
             outputs=[
                 ModelSocket.Output(
-                    display_name="model", tooltip="For Speak, Talker, Codec Decoder and the voice nodes."
+                    display_name="model", tooltip="For Speak, Talker, Codec Decoder, Transcribe and the voice nodes."
                 )
             ],
         )

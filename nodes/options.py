@@ -9,6 +9,7 @@ from .inputs import option_input
 
 def options_node(manifest: Manifest) -> type[io.ComfyNode]:
     """The node class `Mizuoto<Engine>Options` for the engine of `manifest`."""
+    users = "Transcribe" if "asr" in manifest.tasks else "Speak or Talker"
     stem = "".join(part.capitalize() for part in manifest.id.split("_"))
 
     class EngineOptions(io.ComfyNode):
@@ -20,9 +21,9 @@ def options_node(manifest: Manifest) -> type[io.ComfyNode]:
             return schema(
                 f"Mizuoto{stem}Options",
                 f"{manifest.name} Options",
-                description=f"Options of {manifest.name}. Connect them to Speak or Talker.",
+                description=f"Options of {manifest.name}. Connect them to {users}.",
                 inputs=[option_input(option) for option in manifest.options],
-                outputs=[OptionsSocket.Output(display_name="options", tooltip="For Speak or Talker.")],
+                outputs=[OptionsSocket.Output(display_name="options", tooltip=f"For {users}.")],
             )
 
         @classmethod

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import mizuoto
 import pytest
+from mizuoto import engines
 
 ROOT = Path(mizuoto.__path__[0])
 PROGRAM = f"""
@@ -16,6 +17,7 @@ spec = importlib.util.spec_from_file_location("mizuoto", {str(ROOT / "__init__.p
                                               submodule_search_locations=[{str(ROOT)!r}])
 sys.modules["mizuoto"] = package = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(package)
+from mizuoto import engines
 from mizuoto.__main__ import main
 code = main(sys.argv[1:])
 assert "mizuoto.mizuoto_runtime.runtime" not in sys.modules
@@ -59,4 +61,4 @@ def test_doctor_as_text_finds_a_faulty_setting():
 def test_doctor_on_an_engine_that_is_not_there(name):
     done = run("doctor", name, flags=("-I", "-S"))
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f'mizuoto: There is no engine "{name}"; there are: hibari, qwen3_tts.\n'
+    assert done.stderr == f'mizuoto: There is no engine "{name}"; there are: {", ".join(engines.manifests())}.\n'

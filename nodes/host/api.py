@@ -13,6 +13,8 @@ ModelSocket = io.Custom("MIZUOTO_MODEL")
 VoiceSocket = io.Custom("MIZUOTO_VOICE")
 OptionsSocket = io.Custom("MIZUOTO_OPTIONS")
 CodesSocket = io.Custom("MIZUOTO_CODES")
+VoiceBankSocket = io.Custom("MIZUOTO_VOICES")
+TranscriptSocket = io.Custom("MIZUOTO_TRANSCRIPT")
 
 _SCHEMA_FIELDS = frozenset(field.name for field in fields(io.Schema))
 
@@ -31,4 +33,14 @@ def schema(node_id: str, display_name: str, search_aliases: tuple[str, ...] = ()
     return io.Schema(node_id=node_id, display_name=display_name, category=CATEGORY, **parts)
 
 
-__all__ = ["CodesSocket", "ComfyExtension", "ModelSocket", "OptionsSocket", "VoiceSocket", "io", "schema"]
+__all__ = [
+    "CodesSocket",
+    "ComfyExtension",
+    "ModelSocket",
+    "OptionsSocket",
+    "TranscriptSocket",
+    "VoiceBankSocket",
+    "VoiceSocket",
+    "io",
+    "schema",
+]

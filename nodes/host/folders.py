@@ -1,11 +1,11 @@
-"""Where models lie: `models/tts`, `models/TTS` and every path configured under those names."""
+"""Where models lie: `models/tts`, other folders that people keep such models in, and every path configured for them."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from ...engines.base import Download, Manifest
 from ...mizuoto_runtime.errors import InvalidRequest, did_you_mean
 
 _KEYS = ("tts", "TTS")
+_LISTENING_KEYS = ("stt", "STT", "asr", "ASR", "whisper", "Whisper", "qwen-asr", "Qwen3-ASR")  # of recognition models
 _DEPTH = 3
 _TO_FETCH = " (download)"
 _SHARED = ("Qwen3-TTS-Tokenizer-12Hz",)  # folders that lie beside models and are part of each
@@ -59,17 +60,19 @@ def default_root() -> Path:
 
 def roots() -> list[Path]:
     """Every existing folder that is searched, the default one first."""
-    configured = [
-        path
-        for key in _KEYS
-        if key in folder_paths.folder_names_and_paths
-        for path in folder_paths.get_folder_paths(key)
-    ]
-    candidates = [*configured, os.path.join(folder_paths.models_dir, "TTS")]
+    in_models = [os.path.join(folder_paths.models_dir, key) for key in ("TTS", *_LISTENING_KEYS)]
+    candidates = [*_configured(_KEYS), *_configured(_LISTENING_KEYS), *in_models]
     unique: dict[str, Path] = {}
     for path in filter(os.path.isdir, candidates):
         unique.setdefault(os.path.normcase(os.path.realpath(path)), Path(path))
     return list(unique.values())
+
+
+def _configured(keys: Iterable[str]) -> Iterator[str]:
+    """The paths that ComfyUI has been told for these kinds of models, in `extra_model_paths.yaml` for example."""
+    for key in keys:
+        if key in folder_paths.folder_names_and_paths:
+            yield from folder_paths.get_folder_paths(key)
 
 
 def installed_models() -> dict[str, InstalledModel]:
