@@ -17,7 +17,7 @@ from ..mizuoto_runtime.errors import InvalidRequest, ModelFileError
 
 FORMAT = "mizuoto-1"
 T = TypeVar("T")
-_SEGMENT_FACTS = ("text", "seed", "speaker", "silence_s")
+_SEGMENT_FACTS = ("text", "seed", "speaker", "line", "silence_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,7 @@ class Segment:
         seed: What the decoder's draws start from.
         tensors: Discrete codes, latents, mel: whatever this engine's decoder takes.
         speaker: Name in the voice bank; "" for the voice of the request.
+        line: Of the script that it is a part of; 0 where the text is no script.
         silence_s: Seconds of a pause that the text asks for; such a segment says nothing and has no tensors.
     """
 
@@ -86,6 +87,7 @@ class Segment:
     seed: int
     tensors: Mapping[str, torch.Tensor]
     speaker: str = ""
+    line: int = 0
     silence_s: float = 0.0
 
 

@@ -35,9 +35,8 @@ class FinishedSegments:
         if sounds is None:
             return None
         self.num_found += len(group.utterances)
-        speakers = [utterance.speaker for utterance in group.utterances]
         return {
-            at: [(replace(segment, speaker=speakers[at]), waveform.clone(), rate) for segment, waveform, rate in of]
+            at: [(group.utterances[at].signed(segment), waveform.clone(), rate) for segment, waveform, rate in of]
             for at, of in sounds.items()
         }
 

@@ -78,6 +78,17 @@ def join(pieces: Sequence[Piece], sample_rate: int) -> tuple[torch.Tensor, list[
     return joined, places
 
 
+def newest(pieces: Sequence[Piece], sample_rate: int) -> torch.Tensor:
+    """[1, T] that the last of `pieces`, a `Sound`, adds to what `join` makes when more follow: a pause, then itself."""
+    pieces = [*pieces[-2:], 0.0]
+    number = len(pieces) - 2
+    sound, before = pieces[number], pieces[0] if number else 0.0
+    assert isinstance(sound, Sound) and sound.waveform is not None
+    pause = _gap(pieces, 0, sample_rate) if isinstance(before, Sound) else round(before * sample_rate)
+    start, end = _kept(pieces, number)
+    return torch.nn.functional.pad(_faded(sound.waveform, start, end, round(FADE_S * sample_rate)), (pause, 0))
+
+
 def _taken(sound: Sound) -> torch.Tensor:
     waveform, sound.waveform = sound.waveform, None
     assert waveform is not None
@@ -89,7 +100,7 @@ def _kept(pieces: Sequence[Piece], number: int) -> tuple[int, int]:
     piece = pieces[number]
     if not isinstance(piece, Sound) or piece.waveform is None:
         return 0, 0
-    start, end = _sounding(piece.waveform)
+    start, end = sounding(piece.waveform)
     is_first, is_last = number == 0, number == len(pieces) - 1
     return (0 if is_first else start), (piece.waveform.shape[-1] if is_last else max(end, 0 if is_first else start))
 
@@ -121,7 +132,7 @@ def _faded(waveform: torch.Tensor, start: int, end: int, length: int) -> torch.T
     return piece
 
 
-def _sounding(waveform: torch.Tensor) -> tuple[int, int]:
+def sounding(waveform: torch.Tensor) -> tuple[int, int]:
     """First and one past the last sample that is not silence; (0, 0) when all of it is."""
     loud = (waveform[0].abs() > SILENCE).nonzero()
     return (int(loud[0]), int(loud[-1]) + 1) if loud.numel() else (0, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import torch
@@ -14,8 +14,29 @@ from ..mizuoto_runtime.errors import InvalidRequest, NothingToSay
 from ..mizuoto_runtime.text.languages import language_name
 from ..mizuoto_runtime.text.marks import Manner, Pause
 from ..mizuoto_runtime.text.plan import Line, Plan
-from .artifacts import Codes, VoicePrompt, require_engine
+from .artifacts import Codes, Segment, VoicePrompt, require_engine
 from .base import CanTalk, CanTalkInBatches, LoadedEngine, Manifest, Options, OptionValue, require_task
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceBank:
+    """Named voices; what MIZUOTO_VOICES carries.
+
+    Attributes:
+        voices: Name -> voice.
+    """
+
+    voices: Mapping[str, VoicePrompt] = field(default_factory=dict)
+
+    def adding(self, name: str, voice: VoicePrompt) -> VoiceBank:
+        """A bank with one voice more.
+
+        Raises:
+            InvalidRequest: The name is taken, however it is capitalised.
+        """
+        if name.casefold() in map(str.casefold, self.voices):
+            raise InvalidRequest(f'The voice bank has a voice "{name}" already; give this one another name.')
+        return VoiceBank({**self.voices, name: voice})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +79,10 @@ class Utterance:
     speaker: str
     voice: VoicePrompt | None
     options: Mapping[str, OptionValue]
+
+    def signed(self, segment: Segment) -> Segment:
+        """A segment of its sound, with what this utterance knows besides."""
+        return replace(segment, speaker=self.speaker, line=self.line)
 
 
 Item = Utterance | tuple[int, Pause]

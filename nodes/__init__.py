@@ -10,16 +10,22 @@ from .host.doctor_routes import register_doctor_routes
 from .host.folders import register_folders
 from .host.routes import register_routes
 from .host.voices import register_voices
+from .listen import SaveTranscript, Transcribe, TranscriptText
 from .load import LoadModel
 from .memory import Release, RuntimeMemory
 from .options import options_node
+from .prepare import PrepareVoice
+from .script import SpeakScript, VoiceBankNode
 from .speak import Speak
+from .subtitles import SpeakSubtitles
 from .talk import Talker
+from .text import PlanText
 from .voice import DesignVoice, LoadVoice, PresetVoice, SaveVoice, VoicePromptNode
 
 NODES: list[type[io.ComfyNode]] = [
-    LoadModel, VoicePromptNode, PresetVoice, DesignVoice, SaveVoice, LoadVoice,
-    Talker, CodecDecoder, Speak, RuntimeMemory, Release, Doctor,
+    LoadModel, PrepareVoice, VoicePromptNode, PresetVoice, DesignVoice, SaveVoice, LoadVoice,
+    VoiceBankNode, Talker, CodecDecoder, Speak, SpeakScript, SpeakSubtitles, PlanText,
+    Transcribe, TranscriptText, SaveTranscript, RuntimeMemory, Release, Doctor,
 ]  # fmt: skip
 
 

@@ -6,22 +6,29 @@ from collections.abc import Mapping
 
 from ..engines.artifacts import Codes, VoicePrompt
 from ..engines.base import Option, Options
+from ..engines.reading import AUTO, READINGS
+from ..engines.script import VoiceBank
 from ..engines.speech import check_text
+from ..engines.transcript import Transcript
 from ..mizuoto_runtime.context import MAX_SEED
 from ..mizuoto_runtime.errors import InvalidRequest
 from ..mizuoto_runtime.report import RunReport
 from ..mizuoto_runtime.runtime import Model
-from .host.api import ModelSocket, OptionsSocket, VoiceSocket, io
+from .host.api import ModelSocket, OptionsSocket, VoiceBankSocket, VoiceSocket, io
 
 # Input -> type, what a wrong value is not, where a right one comes from.
 _SOCKETS: dict[str, tuple[type, str, str]] = {
     "model": (Model, "no speech model", "a Load Speech Model node"),
     "voice": (VoicePrompt, "no voice", "a voice node"),
+    "voices": (VoiceBank, "no bank of voices", "a Voice Bank node"),
     "options": (Options, "no set of options", "the options node of the model's engine"),
     "codes": (Codes, "no set of codes", "a Talker node"),
+    "transcript": (Transcript, "no transcript", "a Transcribe node"),
+    "heard": (Transcript, "no transcript", "a Transcribe node"),
+    "listener": (Model, "no speech model", "a Load Speech Model node"),
     "audio": (Mapping, "no sound", "a Load Audio node"),
 }
-_OPTIONAL = frozenset({"voice", "options", "audio"})
+_OPTIONAL = frozenset({"voice", "voices", "options", "audio", "heard", "listener"})
 
 
 def check_sockets(**values: object) -> None:
@@ -72,6 +79,11 @@ def voice_input() -> io.Input:
     )
 
 
+def bank_input() -> io.Input:
+    """The optional bank of named voices."""
+    return VoiceBankSocket.Input("voices", optional=True, tooltip="Who speaks, from Voice Bank nodes.")
+
+
 def options_input() -> io.Input:
     """The optional engine options socket."""
     return OptionsSocket.Input(
@@ -91,14 +103,34 @@ def seed_input() -> io.Input:
     )
 
 
+def normalise_input() -> io.Input:
+    """Whether numbers and short forms are put into words first."""
+    return io.Combo.Input(
+        "normalise",
+        options=list(READINGS),
+        default=AUTO,
+        optional=True,
+        tooltip="Numbers, dates, money, units and short forms as words, in English and Chinese. auto: for models that "
+        "cannot read them. off: the text reaches the model exactly as typed.",
+    )
+
+
 def speech_inputs() -> list[io.Input]:
-    """All that a node needs to say something: model, text, seed, voice, options."""
-    return [model_input(), text_input(), seed_input(), voice_input(), options_input()]
+    """All that a node needs to say something: model, text, seed, voice, options, normalise."""
+    return [model_input(), text_input(), seed_input(), voice_input(), options_input(), normalise_input()]
 
 
 def audio_output() -> io.Output:
     """Speech."""
     return io.Audio.Output(display_name="audio", tooltip="Mono, at the model's own sample rate.")
+
+
+def timeline_outputs() -> list[io.Output]:
+    """Where everything is in a recording."""
+    return [
+        io.String.Output(display_name="timeline", tooltip="JSON: who says what from when to when."),
+        io.String.Output(display_name="srt", tooltip="Subtitles of it."),
+    ]
 
 
 def report_output(is_list: bool = False) -> io.Output:

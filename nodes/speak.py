@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..engines import speech
 from ..engines.artifacts import VoicePrompt
 from ..engines.base import Options
+from ..engines.reading import AUTO
 from ..mizuoto_runtime.runtime import Model
 from .host.api import io, schema
 from .host.audio import to_comfy
@@ -17,7 +18,7 @@ class Speak(io.ComfyNode):
 
     @classmethod
     def define_schema(cls) -> io.Schema:
-        """Model, text, seed, voice, options -> AUDIO, report."""
+        """Model, text, seed, voice, options, normalise -> AUDIO, report."""
         return schema(
             "MizuotoSpeak",
             "Speak",
@@ -34,10 +35,16 @@ class Speak(io.ComfyNode):
 
     @classmethod
     def execute(
-        cls, model: Model, text: str, seed: int = 0, voice: VoicePrompt | None = None, options: Options | None = None
+        cls,
+        model: Model,
+        text: str,
+        seed: int = 0,
+        voice: VoicePrompt | None = None,
+        options: Options | None = None,
+        normalise: str = AUTO,
     ) -> io.NodeOutput:
         """Speak."""
         check_sockets(model=model, voice=voice, options=options)
         with request(model, "speak", seed) as ctx:
-            audio = speech.speak(model.engine, text, voice, options, ctx, model.cache)
+            audio = speech.speak(model.engine, text, voice, options, ctx, model.cache, normalise)
         return with_report(to_comfy(audio), ctx.report)

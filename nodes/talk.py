@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -9,12 +11,16 @@ from typing import Any, NamedTuple
 from ..engines import speech
 from ..engines.artifacts import Codes, VoicePrompt
 from ..engines.base import Options
+from ..engines.reading import AUTO
 from ..engines.script import batch_size
-from ..mizuoto_runtime.errors import InvalidRequest
+from ..mizuoto_runtime.errors import EngineError, InvalidRequest, MizuotoError
 from ..mizuoto_runtime.runtime import Model
 from .host.api import CodesSocket, io, schema
 from .host.session import request
+from .host.withheld import blocked
 from .inputs import check_sockets, check_words, report_output, speech_inputs
+
+_log = logging.getLogger("mizuoto.nodes")
 
 
 class Talker(io.ComfyNode):
@@ -22,7 +28,7 @@ class Talker(io.ComfyNode):
 
     @classmethod
     def define_schema(cls) -> io.Schema:
-        """Model, text, seed, voice, options -> MIZUOTO_CODES, report."""
+        """Model, text, seed, voice, options, normalise -> MIZUOTO_CODES, report."""
         return schema(
             "MizuotoTalker",
             "Talker",
@@ -51,17 +57,19 @@ class Talker(io.ComfyNode):
         seed: list[int] | None = None,
         voice: list[VoicePrompt | None] | None = None,
         options: list[Options | None] | None = None,
+        normalise: list[str] | None = None,
     ) -> io.NodeOutput:
-        """Talk."""
-        lines = _lines(model, text, seed or [0], voice or [None], options or [None])
-        codes: list[Codes] = []
-        reports: list[str] = []
-        for batch in _batches(lines):
-            with request(batch[0].model, "talk", batch[0].seed) as ctx:
-                first = batch[0]
-                texts = [(line.text, line.seed) for line in batch]
-                codes += speech.talk_list(first.model.engine, texts, first.voice, first.options, ctx)
-            reports += [ctx.report.to_json()] * len(batch)
+        """Talk; of several texts, one that cannot be said stops only what comes after it in the graph."""
+        lines = _lines(model, text, seed or [0], voice or [None], options or [None], normalise or [AUTO])
+        talked = [_talk(batch) for batch in _batches(lines)]
+        results = [result for batch in talked for result in batch]
+        errors = [result for result in results if isinstance(result, MizuotoError)]
+        if len(errors) == len(results):
+            raise errors[0]
+        for error in errors:
+            _log.warning("%s", error)
+        codes = [blocked(str(each)) if isinstance(each, MizuotoError) else each[0] for each in results]
+        reports = [_failure(each) if isinstance(each, MizuotoError) else each[1] for each in results]
         return io.NodeOutput(codes, reports, ui={"mizuoto_report": reports})
 
 
@@ -71,8 +79,14 @@ class _Line(NamedTuple):
     model: Model
     voice: VoicePrompt | None
     options: Options | None
+    normalise: str
     text: str
     seed: int
+    place: str  # in the list, for messages; "" where there is only one
+
+
+Result = tuple[Codes, str] | MizuotoError
+"""Codes and report of a text, or why there are none."""
 
 
 def _lines(
@@ -81,13 +95,16 @@ def _lines(
     seeds: list[int],
     voices: list[VoicePrompt | None],
     options: list[Options | None],
+    normalise: list[str],
 ) -> list[_Line]:
     """Lists in step, the last entry of shorter ones repeated, as ComfyUI does it for other nodes."""
-    columns: tuple[Sequence[Any], ...] = (models, voices, options, texts, seeds)
+    columns: tuple[Sequence[Any], ...] = (models, voices, options, normalise, texts, seeds)
     if not all(columns):
         raise InvalidRequest("An input list is empty, so there is nothing to say; connect at least one text.")
     count = max(map(len, columns))
-    lines = [_Line(*(column[min(row, len(column) - 1)] for column in columns)) for row in range(count)]
+    places = [f"Text {row + 1} of {count}: " if count > 1 else "" for row in range(count)]
+    rows = ([column[min(row, len(column) - 1)] for column in columns] for row in range(count))
+    lines = [_Line(*values, place) for values, place in zip(rows, places, strict=True)]
     for line in lines:
         check_sockets(model=line.model, voice=line.voice, options=line.options)
     return lines
@@ -95,12 +112,36 @@ def _lines(
 
 def _batches(lines: list[_Line]) -> Iterator[list[_Line]]:
     """Neighbours that go into one request: those alike in everything but text and seed, if the options ask for it."""
-    for _, alike in groupby(lines, key=lambda line: tuple(map(id, line[:3]))):
+    for _, alike in groupby(lines, key=lambda line: (*map(id, line[:3]), line.normalise)):
         group = list(alike)
-        is_batched = _batch_size(group[0]) > 1
-        yield from [group] if is_batched else ([line] for line in group)
+        yield from [group] if _batch_size(group[0]) > 1 else ([line] for line in group)
 
 
 def _batch_size(line: _Line) -> int:
     manifest = line.model.engine.manifest
     return batch_size(manifest, manifest.resolve(line.options))
+
+
+def _talk(batch: list[_Line]) -> list[Result]:
+    """A result for each line, in order; where a batch fails its lines are said one by one."""
+    first = batch[0]
+    try:
+        with request(first.model, "talk", first.seed) as ctx:
+            texts = [(line.text, line.seed) for line in batch]
+            codes = speech.talk_list(first.model.engine, texts, first.voice, first.options, ctx, first.normalise)
+        return [(each, ctx.report.to_json()) for each in codes]
+    except (InvalidRequest, EngineError) as error:  # what is no fault of the text ends the node
+        if len(batch) == 1:
+            return [_placed(error, first.place)]
+    return [result for line in batch for result in _talk([line])]
+
+
+def _failure(error: MizuotoError) -> str:
+    """What stands in the place of the report of a text that was not said."""
+    return json.dumps({"error": error.code, "message": str(error)}, ensure_ascii=False)
+
+
+def _placed(error: MizuotoError, place: str) -> MizuotoError:
+    """The same error with the place of its text in the list."""
+    error.args = (f"{place}{error}", *error.args[1:])
+    return error

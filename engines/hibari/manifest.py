@@ -46,5 +46,6 @@ MANIFEST = Manifest(
     measure_text=_spoken_length,
     sample_rate=CodecConfig().sample_rate,
     recognise=_recognise,
+    reads_numbers=True,
     built_in=ASSETS,
 )

@@ -103,6 +103,7 @@ MANIFEST = Manifest(
     ),
     max_text_size=600,
     measure_text=_spoken_length,
+    reads_numbers=True,
     sample_rate=24000,
     recognise=_recognise,
     downloads=(

@@ -87,6 +87,17 @@ def _fetched(missing: folders.MissingModel) -> folders.InstalledModel:
 
 
 @contextmanager
+def request_without_model(task: str) -> Iterator[RequestContext]:
+    """The running node's request that needs no model: interruptible, timed, its report filled in."""
+    ctx = runtime().context(0, **request_hooks())
+    report = ctx.report
+    start = time.perf_counter()
+    report.task, report.device, report.versions = task, "cpu", _versions()
+    yield ctx
+    report.timings_ms["total"] = (time.perf_counter() - start) * 1e3
+
+
+@contextmanager
 def request(model: Model, task: str, seed: int = 0) -> Iterator[RequestContext]:
     """The running node's request on `model`: locked for this request, interruptible, timed, its report filled in."""
     host = runtime()
@@ -100,7 +111,7 @@ def request(model: Model, task: str, seed: int = 0) -> Iterator[RequestContext]:
         report.task, report.engine, report.model = task, manifest.id, model.name
         report.device = ", ".join(sorted({str(handle.load_device) for handle in model.handles}))
         report.dtype = ", ".join(sorted({handle.dtype_name for handle in model.handles}))
-        report.versions = {"mizuoto": VERSION, "torch": torch.__version__, "comfyui": comfyui_version.__version__}
+        report.versions = _versions()
         model.attention.reset()
         yield ctx
         report.params["attention"] = model.attention.as_data()
@@ -108,3 +119,7 @@ def request(model: Model, task: str, seed: int = 0) -> Iterator[RequestContext]:
             report.params["fast"] = list(switches)
     host.tidy(keep=model)
     report.timings_ms["total"] = (time.perf_counter() - start) * 1e3
+
+
+def _versions() -> dict[str, str]:
+    return {"mizuoto": VERSION, "torch": torch.__version__, "comfyui": comfyui_version.__version__}

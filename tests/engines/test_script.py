@@ -104,7 +104,7 @@ def test_a_voice_of_another_engine_is_refused(engine, runtime):
 def test_marks_work_in_a_plain_text(engine, runtime):
     ctx = runtime.context(5)
     audio = speech.speak(engine, "One. [pause:3s] Two. [laugh] [pause:never] Three.", None, None, ctx)
-    assert [call[0] for call in talked(engine)] == ["One.", "Two. [laugh]  Three."]
+    assert [call[0] for call in talked(engine)] == ["One.", "Two. [laugh] Three."]
     assert audio.seconds > 3.0
     assert [(warning["code"], warning["items"]) for warning in ctx.report.warnings] == [
         ("unread_mark", ["[pause:never]"])

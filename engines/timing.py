@@ -1,0 +1,177 @@
+"""Speech at given times: every cue spoken at its own, in a recording whose length is that of the subtitles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+
+from ..mizuoto_runtime.audio import Audio
+from ..mizuoto_runtime.context import RequestContext
+from ..mizuoto_runtime.errors import InvalidRequest, did_you_mean
+from ..mizuoto_runtime.spoken import SpokenSegment
+from .base import Manifest, Option, Options
+from .cues import TimedText
+from .joining import sounding
+from .levels import LevelMatch
+from .recording import Take
+from .script import segment_seed
+
+SHIFT, OVERLAP, STRICT = "shift", "overlap", "strict"
+POLICIES = (SHIFT, OVERLAP, STRICT)
+MAX_SPEED = 2.0  # faster speech is not understood
+_MARGIN = 1.03  # pauses and rounding make speech a little longer than its speed says
+_TRIES = 3
+Speaker = Callable[[str, int, float], tuple[Audio, list[Take]]]
+"""(text of a cue, its seed, factor of the speed) -> its sound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How speech is brought into its time.
+
+    Attributes:
+        policy: What happens to speech that is longer than its time: "shift" moves the next cue, "overlap" lets both
+            sound, "strict" refuses.
+        speeds: Whether to speak faster first, where the engine can.
+    """
+
+    policy: str = SHIFT
+    speeds: bool = True
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise InvalidRequest(
+                f'policy is "{str(self.policy)[:40]}"; choose one of {", ".join(POLICIES)}.'
+                f"{did_you_mean(str(self.policy), POLICIES)}"
+            )
+
+
+class _Spoken(NamedTuple):
+    cue: TimedText
+    waveform: torch.Tensor  # [1, T], from its first sound to its last
+    takes: list[Take]
+
+
+def speak_at(
+    cues: Sequence[TimedText], fit: Fit, speak: Speaker, option: Option | None, ctx: RequestContext
+) -> tuple[Audio, list[Take]]:
+    """A recording that is as long as the cues, or longer where the last speech is, and where in it each cue sounds.
+
+    Args:
+        cues: By their times, at least one.
+        fit: What to do with speech that is too long.
+        speak: Says one cue.
+        option: The engine's option `speed`; None where it has none.
+        ctx: The request, whose seed the cues' seeds come from; each cue is told as a segment, without the silence
+            before it.
+
+    Raises:
+        InvalidRequest: Under "strict", speech does not fit; the text names the cues.
+    """
+    fastest = min(MAX_SPEED, option.high) if option is not None and fit.speeds else 1.0
+    spoken: list[_Spoken] = []
+    match, sample_rate = LevelMatch(), 0
+    for index, cue in enumerate(cues):
+        audio, takes = _fitted(cue, _room(cues, index), segment_seed(ctx.seed, index, cue.text), fastest, speak)
+        sample_rate = audio.sample_rate
+        start, end = sounding(audio.waveform)
+        waveform = match(audio.waveform[:, start:end], sample_rate)
+        shifted = [_moved(take, -start / sample_rate) for take in takes]
+        spoken.append(_Spoken(cue, waveform, shifted))
+        if ctx.on_segment is not None:
+            ctx.on_segment(_newest(spoken, len(cues), sample_rate))
+        ctx.progress((index + 1) / len(cues), f"cue {index + 1} of {len(cues)}")
+    starts = _starts(spoken, fit.policy, sample_rate, ctx)
+    return _mixed(spoken, starts, sample_rate)
+
+
+def _newest(spoken: Sequence[_Spoken], total: int, sample_rate: int) -> SpokenSegment:
+    _, waveform, takes = spoken[-1]
+    seconds = sum(of.waveform.shape[-1] for of in spoken) / sample_rate
+    text, speaker = " ".join(take.text for take in takes), takes[0].speaker
+    return SpokenSegment(len(spoken), total, Audio(waveform, sample_rate), text, speaker, seconds)
+
+
+def _room(cues: Sequence[TimedText], index: int) -> float:
+    """Seconds until the next cue begins, or this one ends, whatever is later."""
+    cue = cues[index]
+    following = cues[index + 1].start if index + 1 < len(cues) else cue.end
+    return max(following, cue.end) - cue.start
+
+
+def _fitted(cue: TimedText, room: float, seed: int, fastest: float, speak: Speaker) -> tuple[Audio, list[Take]]:
+    """The cue as fast as it has to be, and no faster than can be."""
+    speed = 1.0
+    audio, takes = speak(cue.text, seed, speed)
+    for _ in range(_TRIES):
+        start, end = sounding(audio.waveform)
+        seconds = (end - start) / audio.sample_rate
+        if room <= 0 or seconds <= room or speed >= fastest:
+            break
+        speed = min(fastest, speed * _MARGIN * seconds / room)
+        audio, takes = speak(cue.text, seed, speed)
+    return audio, takes
+
+
+def _starts(spoken: Sequence[_Spoken], policy: str, sample_rate: int, ctx: RequestContext) -> list[int]:
+    """The first sample of each cue's speech."""
+    starts: list[int] = []
+    late, free = [], 0
+    for index, (cue, waveform, _) in enumerate(spoken):
+        start = round(cue.start * sample_rate)
+        if start < free and policy != OVERLAP:
+            late.append(index)
+            start = free
+        starts.append(start)
+        free = max(free, start + waveform.shape[-1])
+    if late and policy == STRICT:
+        raise InvalidRequest(_too_long(spoken, late[0] - 1))
+    if late:
+        ctx.report.warn_of(
+            "shifted",
+            "Began late, since the speech before was too long:",
+            (f"cue {spoken[i].cue.number}" for i in late),
+        )
+    return starts
+
+
+def _too_long(spoken: Sequence[_Spoken], index: int) -> str:
+    cue = spoken[index].cue
+    return (
+        f'Cue {cue.number}, "{cue.text[:40]}", is still heard when the next one begins; give it more time, shorten it, '
+        'or choose the policy "shift" or "overlap".'
+    )
+
+
+def _mixed(spoken: Sequence[_Spoken], starts: Sequence[int], sample_rate: int) -> tuple[Audio, list[Take]]:
+    ends = [start + of.waveform.shape[-1] for start, of in zip(starts, spoken, strict=True)]
+    total = max(*ends, round(max(of.cue.end for of in spoken) * sample_rate))
+    waveform = torch.zeros(1, total)
+    takes: list[Take] = []
+    for start, end, of in zip(starts, ends, spoken, strict=True):
+        waveform[:, start:end] += of.waveform
+        takes += [replace(_moved(take, start / sample_rate), line=of.cue.number) for take in of.takes]
+    peak = float(waveform.abs().max())
+    return Audio(waveform / max(1.0, peak), sample_rate), takes
+
+
+def _moved(take: Take, seconds: float) -> Take:
+    return replace(take, start=round(max(0.0, take.start + seconds), 4), end=round(take.end + seconds, 4))
+
+
+def speed_option(manifest: Manifest) -> Option | None:
+    """The engine's option for the pace of speech, if it has one."""
+    return next((option for option in manifest.options if option.name == "speed"), None)
+
+
+def faster(options: Options | None, manifest: Manifest, factor: float) -> Options | None:
+    """`options` with the speed multiplied, as far as the engine's range goes."""
+    option = speed_option(manifest)
+    if option is None or factor == 1.0:
+        return options
+    chosen = float(manifest.resolve(options)["speed"])
+    values = dict(options.values) if options else {}
+    return Options(manifest.id, {**values, "speed": min(option.high, chosen * factor)})
