@@ -41,16 +41,27 @@ def transcribe(waveform: Any, sample_rate: int) -> str:
         waveform: [T], [C, T] or [1, C, T], tensor or array, -1..1; channels are averaged.
         sample_rate: In Hz.
     """
+    segments, _ = _ear().transcribe(
+        for_judges(waveform, sample_rate), language="en", beam_size=5, temperature=0.0,
+        condition_on_previous_text=False, without_timestamps=True,
+    )  # fmt: skip
+    return " ".join(segment.text.strip() for segment in segments)
+
+
+def for_judges(waveform: Any, sample_rate: int) -> np.ndarray:
+    """[T] float32 at `EAR_SAMPLE_RATE`, what every judge listens to; takes what `transcribe` takes."""
+    # Not the pack's own resampler: a fault there must not hide itself from the judge.
+    from scipy.signal import resample_poly
+
     samples = np.asarray(waveform, dtype=np.float32)
     if samples.ndim == 3:
         (samples,) = samples
     if samples.ndim == 2:
         samples = samples.mean(axis=0)
-    segments, _ = _ear().transcribe(
-        _resampled(samples, sample_rate), language="en", beam_size=5, temperature=0.0,
-        condition_on_previous_text=False, without_timestamps=True,
-    )  # fmt: skip
-    return " ".join(segment.text.strip() for segment in segments)
+    if sample_rate == EAR_SAMPLE_RATE:
+        return samples
+    shared = math.gcd(sample_rate, EAR_SAMPLE_RATE)
+    return resample_poly(samples, EAR_SAMPLE_RATE // shared, sample_rate // shared).astype(np.float32)
 
 
 def word_error_rate(reference: str, heard: str) -> float:
@@ -103,16 +114,6 @@ def _ear() -> Any:
 
     path = Path(get_model_path())
     return WhisperModel(str(path), device="cpu", compute_type="int8", cpu_threads=1, local_files_only=True)
-
-
-def _resampled(samples: np.ndarray, sample_rate: int) -> np.ndarray:
-    # Not the pack's own resampler: a fault there must not hide itself from the judge.
-    from scipy.signal import resample_poly
-
-    if sample_rate == EAR_SAMPLE_RATE:
-        return samples
-    shared = math.gcd(sample_rate, EAR_SAMPLE_RATE)
-    return resample_poly(samples, EAR_SAMPLE_RATE // shared, sample_rate // shared).astype(np.float32)
 
 
 def _joined_like(words: list[str], other: list[str]) -> list[str]:
