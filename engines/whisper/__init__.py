@@ -1,0 +1,1 @@
+"""Whisper: speech recognition in about a hundred languages, and translation into English."""
