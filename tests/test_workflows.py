@@ -49,7 +49,15 @@ def box(node):
 
 def test_every_layout_has_its_template_and_the_other_way_round():
     assert sorted(LAYOUTS) == TEMPLATES
-    wanted = {"Speak", "Three phases", "Clone a voice", "Preset voice", "Design a voice", "Clone in phases"}
+    wanted = {
+        "Speak",
+        "Three phases",
+        "Clone a voice",
+        "Preset voice",
+        "Design a voice",
+        "Clone in phases",
+        "Transcribe",
+    }
     assert wanted <= set(TEMPLATES)
 
 
@@ -99,8 +107,9 @@ def test_links_agree_with_the_sockets_at_both_ends(graph):
         for slot, output in enumerate(node["outputs"])
         for link in output["links"] or ()
     }
+    kind_of = {link[0]: link[5] for link in graph["links"]}
     into_inputs = {
-        (slot["link"], node["id"], index, slot["type"])
+        (slot["link"], node["id"], index, kind_of[slot["link"]] if slot["type"] == "*" else slot["type"])
         for node in graph["nodes"]
         for index, slot in enumerate(node["inputs"])
         if slot["link"] is not None
