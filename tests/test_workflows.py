@@ -57,6 +57,8 @@ def test_every_layout_has_its_template_and_the_other_way_round():
         "Design a voice",
         "Clone in phases",
         "Transcribe",
+        "Dialogue",
+        "Speak subtitles",
     }
     assert wanted <= set(TEMPLATES)
 
