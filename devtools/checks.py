@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import tempfile
@@ -13,6 +14,8 @@ from .console import say
 from .environment import ROOT
 
 TYPED = ("mizuoto_runtime", "engines", "cli", "devtools")
+# All tests, in two processes of about the same length.
+HALVES = (("--ignore=tests/host", "--ignore=tests/contract", "tests"), ("tests/host", "tests/contract"))
 ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -34,12 +37,39 @@ def lint(python: Path) -> int:
 
 def test(python: Path, host: Path, arguments: Sequence[str]) -> int:
     """Run lint and every test, or with arguments only pytest with them. 0 if all pass, else 1 or pytest's own code."""
-    lint_code = 0 if arguments else lint(python)
-    say("pytest " + " ".join(arguments))
     # Not `python -m pytest`: that puts the checkout into sys.path, where its `nodes` stands in for ComfyUI's.
-    command = [str(python.parent / "pytest"), *arguments]
-    code = subprocess.run(command, cwd=ROOT, env=test_environment(host), check=False).returncode
-    return code or lint_code
+    pytest, environment = str(python.parent / "pytest"), test_environment(host)
+    if arguments:
+        say("pytest " + " ".join(arguments))
+        return subprocess.run([pytest, *arguments], cwd=ROOT, env=environment, check=False).returncode
+    lint_code = lint(python)
+    return _halves([[pytest, *half] for half in HALVES], environment) or lint_code
+
+
+def _halves(commands: Sequence[Sequence[str]], environment: Mapping[str, str]) -> int:
+    """Run commands side by side, since each keeps one core busy; what the later ones write follows the first's.
+
+    Returns the first exit code that is not 0.
+    """
+    with contextlib.ExitStack() as stack:
+        logs = [stack.enter_context(tempfile.TemporaryFile()) for _ in commands[1:]]
+        for command in commands:
+            say(" ".join(("pytest", *command[1:])))
+        processes = [
+            subprocess.Popen(
+                list(command), cwd=ROOT, env=dict(environment), stdout=log, stderr=log and subprocess.STDOUT
+            )
+            for command, log in zip(commands, [None, *logs], strict=True)
+        ]
+        try:
+            codes = [process.wait() for process in processes]
+        finally:
+            for process in processes:
+                process.kill()
+        for log in logs:
+            log.seek(0)
+            say(log.read().decode("utf-8", "replace"))
+    return next((code for code in codes if code), 0)
 
 
 def test_environment(host: Path, base: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -318,3 +318,16 @@ def test_a_linked_folder_shows_the_target_and_unlinking_keeps_it(tmp_path):
     assert (link / "file").read_text() == "kept"
     unlink_folder(link)
     assert not link.exists() and (target / "file").read_text() == "kept"
+
+
+def test_tests_run_in_two_halves_and_one_that_fails_is_seen(capfd, tmp_path):
+    told = "import sys; print('half', sys.argv[1]); sys.exit(int(sys.argv[1]))"
+    commands = [[sys.executable, "-c", told, code] for code in ("0", "3")]
+    assert checks._halves(commands, os.environ) == 3
+    assert capfd.readouterr().out.splitlines()[-3:-1] == ["half 0", "half 3"]
+    assert checks._halves(commands[:1] * 2, os.environ) == 0
+
+
+def test_the_halves_are_all_tests():
+    ignored = {argument.partition("=")[2] for argument in checks.HALVES[0] if argument.startswith("--ignore=")}
+    assert ignored == set(checks.HALVES[1])
