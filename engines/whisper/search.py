@@ -21,14 +21,12 @@ class Candidate(NamedTuple):
 
 
 class Search(Protocol):
-    """Rows of tokens that grow together.
-
-    Attributes:
-        rows: What each row has written so far.
-    """
+    """Rows of tokens that grow together."""
 
     @property
-    def rows(self) -> Sequence[tuple[int, ...]]: ...  # noqa: D102 -- above
+    def rows(self) -> Sequence[tuple[int, ...]]:
+        """What each row has written so far."""
+        ...
 
     def advance(self, logits: torch.Tensor) -> bool:
         """Choose what comes next by [B, V] logits, minus infinity where forbidden; whether the search is over."""

@@ -87,9 +87,11 @@ class _Listener:
             self.seek = window.seek + window.size
         if segments is None:
             return
+        if segments:
+            self.attempts.append(attempt)
+            if is_repetitive(attempt, settings):
+                self.looped.append((window.start, window.start + seconds(window.size)))
         self._keep(segments, attempt)
-        if is_repetitive(attempt, settings):
-            self.looped.append((window.start, window.start + seconds(window.size)))
 
     def _segments(self, window: Window, attempt: Attempt, features: torch.Tensor) -> list[Segment] | None:
         """The segments of a window, after setting where the next one begins; None if it has to be heard again."""
@@ -128,7 +130,6 @@ class _Listener:
         return True
 
     def _keep(self, segments: Sequence[Segment], attempt: Attempt) -> None:
-        self.attempts.append(attempt)
         for segment in segments:
             if segment.start != segment.end and segment.text.strip():
                 self.passages.append(_passage(segment))

@@ -1,5 +1,6 @@
 import copy
 import random
+from itertools import pairwise
 
 import pytest
 from mizuoto.engines.whisper.segments import Segment, TimedWord
@@ -38,7 +39,7 @@ def random_segments(draws, num_ids, offset):
     """(first token, last token, start, end) of segments that share the tokens."""
     borders = sorted({0, num_ids, *(draws.randint(0, num_ids) for _ in range(draws.randint(0, 3)))})
     start = offset
-    for first, last in zip(borders, borders[1:], strict=False):
+    for first, last in pairwise(borders):
         end = start + draws.choice((0.5, 2.0, 4.0))
         yield first, last, start, end
         start = end + draws.choice((0.0, 1.0))

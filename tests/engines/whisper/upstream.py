@@ -48,7 +48,7 @@ def random_model(seed, is_multilingual=True, positions=64):
     """A tiny model without training that writes times, loops and ends in a colourful mixture."""
     vocab_size = 51864 + is_multilingual
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(seed)  # noqa: TID251 -- upstream draws from it
         model = Whisper(ModelDimensions(80, 1500, 32, 2, 1, vocab_size, positions, 32, 2, 2))
         nn.init.normal_(model.decoder.positional_embedding, std=2.0)
         tokenizer = get_tokenizer(is_multilingual)
@@ -68,7 +68,17 @@ class Tokens:
     def __init__(self, model):
         self.is_multilingual, self.num_languages = model.is_multilingual, model.num_languages
         tokenizer = self.tokenizer("en", "transcribe")
-        for name in ["sot", "eot", "transcribe", "translate", "sot_lm", "sot_prev", "no_speech", "no_timestamps", "timestamp_begin"]:
+        for name in [
+            "sot",
+            "eot",
+            "transcribe",
+            "translate",
+            "sot_lm",
+            "sot_prev",
+            "no_speech",
+            "no_timestamps",
+            "timestamp_begin",
+        ]:
             setattr(self, name, getattr(tokenizer, name))
         self.non_speech = DecodingTask(model, DecodingOptions(fp16=False))._get_suppress_tokens()
         self.encode, self.decode = tokenizer.encode, tokenizer.decode
@@ -144,7 +154,9 @@ class Model:
             logits = self.model.decoder(tokens[None], features)[0]
         for hook in hooks:
             hook.remove()
-        return torch.stack([scores[layer][head] for layer, head in self.model.alignment_heads.indices().T.tolist()]), logits
+        return torch.stack(
+            [scores[layer][head] for layer, head in self.model.alignment_heads.indices().T.tolist()]
+        ), logits
 
     def check_cancel(self):
         self.num_checks += 1
@@ -179,5 +191,5 @@ def options_of(settings):
 def transcribe(model, audio, settings, seed=0):
     """What upstream's `transcribe` gives, with its draws from `seed`; the state of torch stays as it was."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(seed)  # noqa: TID251 -- upstream draws from it
         return whisper.transcribe(model, audio, **options_of(settings))
