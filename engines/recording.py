@@ -12,9 +12,10 @@ import torch
 from ..mizuoto_runtime.audio import Audio
 from ..mizuoto_runtime.context import RequestContext
 from ..mizuoto_runtime.errors import EngineError
+from ..mizuoto_runtime.spoken import SpokenSegment
 from .artifacts import AudioChunk, Codes, Segment
 from .base import CanTalk, LoadedEngine
-from .joining import SILENCE, Piece, Sound, join
+from .joining import SILENCE, Piece, Sound, join, newest
 from .levels import LevelMatch
 from .script import Share
 
@@ -26,12 +27,14 @@ class Take:
     Attributes:
         text: What is said.
         speaker: By whom; "" for the narrator.
+        line: Of the script that it is a part of; 0 where the text is no script.
         seed: From which its draws started.
         start, end: Seconds.
     """
 
     text: str
     speaker: str
+    line: int
     seed: int
     start: float
     end: float
@@ -42,11 +45,12 @@ class Recording:
 
     Args:
         engine: Who made the codes.
-        ctx: The request; what it recorded is reported there.
+        ctx: The request; what it recorded is reported there, and each finished segment told.
+        total: How many segments there will be.
     """
 
-    def __init__(self, engine: LoadedEngine, ctx: RequestContext) -> None:
-        self._engine, self._ctx = cast(CanTalk, engine), ctx
+    def __init__(self, engine: LoadedEngine, ctx: RequestContext, total: int) -> None:
+        self._engine, self._ctx, self._total = cast(CanTalk, engine), ctx, total
         self._match = LevelMatch()
         self._pieces: list[Piece] = []
         self._segments: list[Segment] = []
@@ -73,6 +77,8 @@ class Recording:
         self.seconds += waveform.shape[-1] / sample_rate
         self._pieces.append(Sound(self._match(waveform, sample_rate), segment.text))
         self._segments.append(segment)
+        if self._ctx.on_segment is not None:
+            self._ctx.on_segment(self._newest())
 
     def add_pause(self, seconds: float) -> None:
         """Silence; of two side by side the longer one counts."""
@@ -89,10 +95,16 @@ class Recording:
         self._ctx.report.audio_seconds = round(audio.seconds, 4)
         return audio, list(self._takes(places))
 
+    def _newest(self) -> SpokenSegment:
+        segment, number = self._segments[-1], len(self._segments)
+        audio = Audio(newest(self._pieces, self.sample_rate), self.sample_rate)
+        total = max(number, self._total)
+        return SpokenSegment(number, total, audio, segment.text, segment.speaker, self.seconds)
+
     def _takes(self, places: Sequence[tuple[int, int]]) -> Iterator[Take]:
         for segment, (start, end) in zip(self._segments, places, strict=True):
             seconds = (round(at / self.sample_rate, 4) for at in (start, end))
-            yield Take(segment.text, segment.speaker, segment.seed, *seconds)
+            yield Take(segment.text, segment.speaker, segment.line, segment.seed, *seconds)
 
 
 def decoded(engine: CanTalk, codes: Codes, ctx: RequestContext, share: Share) -> torch.Tensor:

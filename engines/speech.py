@@ -14,6 +14,7 @@ from ..mizuoto_runtime.text.split import is_speakable
 from .artifacts import Codes, Segment, VoicePrompt, require_engine
 from .base import LoadedEngine, Manifest, Options, require_task
 from .finished import FinishedSegments, SegmentCache, Sounds
+from .reading import AUTO, reader
 from .recording import Recording, Take, decoded
 from .script import Cast, Group, Item, Script, Share, Utterance
 
@@ -30,6 +31,15 @@ def check_text(text: str) -> str:
     if not any(isinstance(part, Speech) and is_speakable(part.text) for part in parts):
         shown = f'"{text.strip()[:40]}" has no letter or digit' if text.strip() else "The text is empty"
         raise InvalidRequest(f"{shown}, so there is nothing to say; type a text with words.")
+    return check_length(text)
+
+
+def check_length(text: str) -> str:
+    """`text` if it is not absurdly long.
+
+    Raises:
+        InvalidRequest: It is too long for one recording.
+    """
     if len(text) > MAX_TEXT_CHARS:
         raise InvalidRequest(
             f"The text has {len(text):,} characters; the limit is {MAX_TEXT_CHARS:,}: split it over several runs."
@@ -37,25 +47,31 @@ def check_text(text: str) -> str:
     return text
 
 
-def plan_text(text: str, manifest: Manifest) -> Plan:
-    """What the engine is asked to say for `text`, and the pauses in between."""
-    return plan_parts(list(read_marks(text, {})), manifest)
+def plan_text(text: str, manifest: Manifest, reading: str = AUTO) -> Plan:
+    """What the engine is asked to say for `text`, and the pauses in between; `reading` is one of `READINGS`."""
+    return plan_parts(list(read_marks(text, {})), manifest, reading)
 
 
-def plan_parts(parts: Sequence[Part], manifest: Manifest) -> Plan:
-    """The same for a text or a script whose marks have been read."""
-    return plan(parts, manifest.max_text_size, manifest.measure_text)
+def plan_parts(parts: Sequence[Part], manifest: Manifest, reading: str = AUTO, max_size: int = 0) -> Plan:
+    """The same for a text or a script whose marks have been read; `max_size` may be less than the engine's limit."""
+    limit = min(max_size or manifest.max_text_size, manifest.max_text_size)
+    return plan(parts, limit, manifest.measure_text, reader(manifest, reading))
 
 
 def talk(
-    engine: LoadedEngine, text: str, voice: VoicePrompt | None, options: Options | None, ctx: RequestContext
+    engine: LoadedEngine,
+    text: str,
+    voice: VoicePrompt | None,
+    options: Options | None,
+    ctx: RequestContext,
+    reading: str = AUTO,
 ) -> Codes:
     """Codes of a whole text, segment by segment.
 
     Raises:
         InvalidRequest: The text, the voice or the options do not fit the engine.
     """
-    return talk_list(engine, [(text, ctx.seed)], voice, options, ctx)[0]
+    return talk_list(engine, [(text, ctx.seed)], voice, options, ctx, reading)[0]
 
 
 def talk_list(
@@ -64,13 +80,14 @@ def talk_list(
     voice: VoicePrompt | None,
     options: Options | None,
     ctx: RequestContext,
+    reading: str = AUTO,
 ) -> list[Codes]:
     """Codes of several (text, seed) pairs in order; engines with a `batch_size` above 1 work on many segments at once.
 
     Raises:
         InvalidRequest: A text, the voice or the options do not fit the engine.
     """
-    script = _script(engine, texts, voice, options, ctx)
+    script = _script(engine, texts, voice, options, ctx, reading)
     ctx.progress(0.0, "talker")
     said: dict[int, Codes] = {}
     for group in script.groups():
@@ -95,7 +112,8 @@ def decode(engine: LoadedEngine, codes: Codes, ctx: RequestContext) -> Audio:
         raise InvalidRequest("The codes hold no segment, so there is nothing to decode; connect a Talker.")
     ctx.report.seed = next(segment.seed for segment in codes.segments if not segment.silence_s)
     ctx.progress(0.0, "codec decoder")
-    recording, total = Recording(engine, ctx), len(codes.segments)
+    total = len(codes.segments)
+    recording = Recording(engine, ctx, sum(not segment.silence_s for segment in codes.segments))
     for number, segment in enumerate(codes.segments):
         recording.add(replace(codes, segments=(segment,)), Share(number / total, (number + 1) / total))
     return recording.finish()[0]
@@ -108,6 +126,7 @@ def speak(
     options: Options | None,
     ctx: RequestContext,
     cache: SegmentCache | None = None,
+    reading: str = AUTO,
 ) -> Audio:
     """Text to audio: the samples that `talk` and `decode` give one after the other, but each segment in one go.
 
@@ -118,12 +137,13 @@ def speak(
         options: Of the engine.
         ctx: The request.
         cache: Of this very engine; segments that it holds are not spoken again.
+        reading: One of `READINGS`.
 
     Raises:
         InvalidRequest: The text, the voice or the options do not fit the engine.
         EngineError: The decoder gave no audio, silence or non-finite samples.
     """
-    return _performed(_script(engine, [(text, ctx.seed)], voice, options, ctx), cache)[0]
+    return _performed(_script(engine, [(text, ctx.seed)], voice, options, ctx, reading), cache)[0]
 
 
 def perform(
@@ -133,6 +153,7 @@ def perform(
     options: Options | None,
     ctx: RequestContext,
     cache: SegmentCache | None = None,
+    reading: str = AUTO,
 ) -> tuple[Audio, list[Take]]:
     """A script for several speakers to audio, and where in it each segment is.
 
@@ -140,7 +161,7 @@ def perform(
         InvalidRequest: There is nothing to say, or a voice or the options do not fit the engine.
         EngineError: The decoder gave no audio, silence or non-finite samples.
     """
-    found = plan_parts(parts, engine.manifest)
+    found = plan_parts(parts, engine.manifest, reading)
     if not found.lines:
         raise InvalidRequest("The script has no words, so there is nothing to say; write lines with words.")
     _report_unread(found, ctx)
@@ -153,6 +174,7 @@ def _script(
     voice: VoicePrompt | None,
     options: Options | None,
     ctx: RequestContext,
+    reading: str,
 ) -> Script:
     plans: list[tuple[Plan, int]] = []
     for number, (text, seed) in enumerate(texts):
@@ -160,7 +182,7 @@ def _script(
             check_text(text)
         except InvalidRequest as error:
             raise _of_list(error, number, len(texts)) from None
-        plans.append((plan_text(text, engine.manifest), seed))
+        plans.append((plan_text(text, engine.manifest, reading), seed))
         _report_unread(plans[-1][0], ctx)
     return Script(engine, plans, Cast(voice), options, ctx)
 
@@ -179,9 +201,7 @@ def _spoken(script: Script, group: Group) -> dict[int, Codes]:
     """Number of an utterance -> its codes; empty if the engine cannot say the group."""
     parts = script.talk(group) or []
     return {
-        utterance.number: replace(
-            codes, segments=tuple(replace(segment, speaker=utterance.speaker) for segment in codes.segments)
-        )
+        utterance.number: replace(codes, segments=tuple(map(utterance.signed, codes.segments)))
         for utterance, codes in zip(group.utterances, parts, strict=False)
     }
 
@@ -202,7 +222,7 @@ def _performed(script: Script, cache: SegmentCache | None) -> tuple[Audio, list[
     """Every group said and decoded before the next, unless it is finished already."""
     ctx = script.ctx
     ctx.progress(0.0, "talker")
-    recording = Recording(script.engine, ctx)
+    recording = Recording(script.engine, ctx, len(script.utterances))
     finished = FinishedSegments(cache)
     items = iter(script.items)
     for group in script.groups():

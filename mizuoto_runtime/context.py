@@ -22,6 +22,7 @@ from .memory.retry import run_exact
 from .phase import Phase
 from .report import RunReport
 from .settings import Settings
+from .spoken import SpokenSegment
 
 T = TypeVar("T")
 MAX_SEED = 2**64 - 1
@@ -43,6 +44,7 @@ class RequestContext:
         seed: 0 to 2**64 - 1; the only source of randomness.
         on_progress: Called with (fraction done 0..1, what is going on).
         on_check: Called at every `check_cancel`; may raise the host's own interruption.
+        on_segment: Called with every finished segment of a recording, in order; None where nobody listens.
         timeout_s: From now; after it `check_cancel` raises.
 
     Raises:
@@ -58,6 +60,7 @@ class RequestContext:
         seed: int,
         on_progress: Callable[[float, str], None] = _nothing,
         on_check: Callable[[], None] = _nothing,
+        on_segment: Callable[[SpokenSegment], None] | None = None,
         timeout_s: float | None = None,
     ) -> None:
         self.memory = memory
@@ -67,6 +70,7 @@ class RequestContext:
         self.report = RunReport(run_id=uuid.uuid4().hex, seed=seed)
         self.cancelled = threading.Event()
         self.progress = on_progress
+        self.on_segment = on_segment
         self._on_check = on_check
         self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
         self._seed(seed)

@@ -173,7 +173,7 @@ class Runtime:
         self._timer = IdleTimer(self.tidy, pause) if has_host and self._limits.idle_s else None
 
     def context(self, seed: int = 0, **hooks: Any) -> RequestContext:
-        """A new request; `hooks` are `RequestContext`'s on_progress, on_check and timeout_s."""
+        """A new request; `hooks` are `RequestContext`'s on_progress, on_check, on_segment and timeout_s."""
         return RequestContext(self.memory, self.devices, self.settings, self.calibration, seed, **hooks)
 
     def handle(

@@ -132,3 +132,15 @@ def test_the_users_own_speed_counts():
     assert faster(None, manifest, 3.0).values == {"speed": 1.8}
     assert faster(None, manifest, 1.0) is None
     assert faster(None, MANIFEST, 1.5) is None
+
+
+def test_every_cue_is_told_once_as_it_is_in_the_recording():
+    told, found = [], cues((0.0, 1.0, "a" * 20), (3.0, 5.0, "b" * 5))
+    ctx = Runtime(Settings()).context(5, on_segment=told.append)
+    audio, takes = speak_at(found, Fit(), Reader(), SPEED, ctx)
+    assert [(segment.number, segment.total, segment.text) for segment in told] == [(1, 2, "a" * 20), (2, 2, "b" * 5)]
+    for segment, take in zip(told, takes, strict=True):
+        start = round(take.start * RATE)
+        samples = segment.audio.waveform
+        assert torch.equal(samples, audio.waveform[:, start : start + samples.shape[1]])
+    assert told[1].seconds == pytest.approx(sum(segment.audio.seconds for segment in told))
