@@ -11,6 +11,8 @@ from .subtitles import library
 
 MAX_HOURS = 6.0
 _ARROW = "-->"
+_STYLE = re.compile(r"\{\\[^{}]*\}")  # {\an8}, and what pysubs2 makes of <i>
+_TAG = re.compile(r"</?(?:font|c|v|lang|ruby|rt|b|i|u|s)\b[^<>]*>|<[\d:.]+>", re.IGNORECASE)
 _VTT_NAME = re.compile(rf"(?:(?<=\n\n)|^)(?!NOTE|STYLE|REGION|WEBVTT)[^\n]+\n(?=[^\n]*{_ARROW})", re.MULTILINE)
 
 
@@ -64,8 +66,8 @@ def _cue(event: Any, number: int, line: int, is_vtt: bool) -> TimedText:
         raise InvalidRequest(f"Line {line} of the subtitles: the cue ends before it begins; correct its times.")
     if end > MAX_HOURS * 3600:
         raise InvalidRequest(f"Line {line} of the subtitles: the limit is {MAX_HOURS:g} hours; cut the file.")
-    words = html.unescape(event.plaintext) if is_vtt else event.plaintext
-    return TimedText(start, end, " ".join(words.split()), number)
+    words = _TAG.sub("", _STYLE.sub("", event.text.replace("\\N", "\n").replace("\\h", " ")))
+    return TimedText(start, end, " ".join((html.unescape(words) if is_vtt else words).split()), number)
 
 
 def _wrong_line(text: str, lines: list[int], is_vtt: bool) -> str:
@@ -80,4 +82,6 @@ def _wrong_line(text: str, lines: list[int], is_vtt: bool) -> str:
 
 
 def _parsed(text: str, is_vtt: bool) -> list[Any]:
-    return list(library().SSAFile.from_string(text, format_="vtt" if is_vtt else "srt"))
+    # Other "tags" than those of subtitles are words, or marks of ours.
+    kind = {"format_": "vtt"} if is_vtt else {"format_": "srt", "keep_unknown_html_tags": True}
+    return list(library().SSAFile.from_string(text, **kind))

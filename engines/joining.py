@@ -7,14 +7,11 @@ from dataclasses import dataclass
 
 import torch
 
+from ..mizuoto_runtime.text.pauses import pause_after
+
 # Below this a sample is silence: -60 dBFS, a step of which nobody hears.
 SILENCE = 1e-3
-# Seconds between the last sound of a segment and the first of the next, by how the segment's text ends.
-SENTENCE_PAUSE_S, CLAUSE_PAUSE_S, WORD_PAUSE_S = 0.45, 0.25, 0.1
 FADE_S = 0.004  # of an edge that sounds up to its last sample: too short to be heard, too long for a click
-_SENTENCE_ENDS = frozenset(".!?…。！？｡\n")
-_CLAUSE_ENDS = frozenset(",;:—–、，；：")
-_CLOSERS = "\"'”’)]}»」』）"
 
 
 @dataclass(slots=True)
@@ -32,14 +29,6 @@ class Sound:
 
 Piece = Sound | float
 """A segment, or seconds of silence that the text asks for."""
-
-
-def pause_after(text: str) -> float:
-    """Seconds of silence that belong behind a segment with this text."""
-    last = text.rstrip().rstrip(_CLOSERS)[-1:]
-    if last in _SENTENCE_ENDS:
-        return SENTENCE_PAUSE_S
-    return CLAUSE_PAUSE_S if last in _CLAUSE_ENDS else WORD_PAUSE_S
 
 
 def join(pieces: Sequence[Piece], sample_rate: int) -> tuple[torch.Tensor, list[tuple[int, int]]]:

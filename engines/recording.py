@@ -103,7 +103,7 @@ class Recording:
 
     def _takes(self, places: Sequence[tuple[int, int]]) -> Iterator[Take]:
         for segment, (start, end) in zip(self._segments, places, strict=True):
-            seconds = (round(at / self.sample_rate, 4) for at in (start, end))
+            seconds = (round(at / self.sample_rate, 6) for at in (start, end))
             yield Take(segment.text, segment.speaker, segment.line, segment.seed, *seconds)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..mizuoto_runtime.audio import Audio
 from ..mizuoto_runtime.context import RequestContext
 from ..mizuoto_runtime.errors import InvalidRequest
-from ..mizuoto_runtime.text.marks import Speech, read_marks
-from ..mizuoto_runtime.text.plan import Part, Plan, plan
+from ..mizuoto_runtime.text.marks import Part, Speech, read_marks
+from ..mizuoto_runtime.text.plan import Plan, plan
 from ..mizuoto_runtime.text.split import is_speakable
 from .artifacts import Codes, Segment, VoicePrompt, require_engine
 from .base import LoadedEngine, Manifest, Options, require_task
@@ -27,11 +27,15 @@ def check_text(text: str) -> str:
     Raises:
         InvalidRequest: Empty, without a letter or digit, or too long for one recording.
     """
-    parts = read_marks(text, {})
-    if not any(isinstance(part, Speech) and is_speakable(part.text) for part in parts):
+    if not has_words(read_marks(text, {})):
         shown = f'"{text.strip()[:40]}" has no letter or digit' if text.strip() else "The text is empty"
         raise InvalidRequest(f"{shown}, so there is nothing to say; type a text with words.")
     return check_length(text)
+
+
+def has_words(parts: Iterable[Part]) -> bool:
+    """Whether anything of a text whose marks have been read can be said."""
+    return any(isinstance(part, Speech) and is_speakable(part.text) for part in parts)
 
 
 def check_length(text: str) -> str:
@@ -95,7 +99,7 @@ def talk_list(
         ctx.progress(group.share.stop, "talker")
     script.require_said()
     ctx.progress(1.0, "talker")
-    return [_codes(script, number, said) for number in range(len(texts))]
+    return _codes(script, len(texts), said)
 
 
 def decode(engine: LoadedEngine, codes: Codes, ctx: RequestContext) -> Audio:
@@ -206,16 +210,16 @@ def _spoken(script: Script, group: Group) -> dict[int, Codes]:
     }
 
 
-def _codes(script: Script, text_number: int, said: dict[int, Codes]) -> Codes:
-    """The codes of one text, with its pauses."""
-    segments: list[Segment] = []
+def _codes(script: Script, count: int, said: dict[int, Codes]) -> list[Codes]:
+    """The codes of each text, with its pauses."""
+    segments: list[list[Segment]] = [[] for _ in range(count)]
     for item in script.items:
         if isinstance(item, Utterance):
-            of_item = said[item.number].segments if item.number in said else ()
-            segments += of_item if item.text_number == text_number else ()
-        elif item[0] == text_number:
-            segments.append(Segment("", 0, {}, silence_s=item[1].seconds))
-    return replace(next(iter(said.values())), segments=tuple(segments))
+            segments[item.text_number] += said[item.number].segments if item.number in said else ()
+        else:
+            segments[item[0]].append(Segment("", 0, {}, silence_s=item[1].seconds))
+    any_codes = next(iter(said.values()))
+    return [replace(any_codes, segments=tuple(of)) for of in segments]
 
 
 def _performed(script: Script, cache: SegmentCache | None) -> tuple[Audio, list[Take]]:

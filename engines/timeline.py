@@ -40,4 +40,4 @@ def _by_line(takes: Sequence[Take]) -> Iterator[list[Take]]:
 
 def _cut(audio: Audio, start: float, end: float) -> Audio:
     first, last = (round(at * audio.sample_rate) for at in (start, end))
-    return Audio(audio.waveform[:, first:last], audio.sample_rate)
+    return Audio(audio.waveform[:, first:last].clone(), audio.sample_rate)

@@ -10,7 +10,7 @@ import torch
 
 from ..mizuoto_runtime.audio import Audio
 from ..mizuoto_runtime.context import RequestContext
-from ..mizuoto_runtime.errors import InvalidRequest, did_you_mean
+from ..mizuoto_runtime.errors import InvalidRequest, NothingToSay, did_you_mean
 from ..mizuoto_runtime.spoken import SpokenSegment
 from .base import Manifest, Option, Options
 from .cues import TimedText
@@ -24,8 +24,8 @@ POLICIES = (SHIFT, OVERLAP, STRICT)
 MAX_SPEED = 2.0  # faster speech is not understood
 _MARGIN = 1.03  # pauses and rounding make speech a little longer than its speed says
 _TRIES = 3
-Speaker = Callable[[str, int, float], tuple[Audio, list[Take]]]
-"""(text of a cue, its seed, factor of the speed) -> its sound."""
+Speaker = Callable[[TimedText, int, float], tuple[Audio, list[Take]]]
+"""(a cue, its seed, factor of the speed) -> its sound; NothingToSay leaves it silent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def speak_at(
     """A recording that is as long as the cues, or longer where the last speech is, and where in it each cue sounds.
 
     Args:
-        cues: By their times, at least one.
+        cues: By their times, at least one. What the engine cannot say of them stays silent and is reported.
         fit: What to do with speech that is too long.
         speak: Says one cue.
         option: The engine's option `speed`; None where it has none.
@@ -69,13 +69,19 @@ def speak_at(
             before it.
 
     Raises:
-        InvalidRequest: Under "strict", speech does not fit; the text names the cues.
+        InvalidRequest: Under "strict", speech does not fit; the text names the cue.
+        NothingToSay: The engine can say none of them.
     """
     fastest = min(MAX_SPEED, option.high) if option is not None and fit.speeds else 1.0
     spoken: list[_Spoken] = []
     match, sample_rate = LevelMatch(), 0
     for index, cue in enumerate(cues):
-        audio, takes = _fitted(cue, _room(cues, index), segment_seed(ctx.seed, index, cue.text), fastest, speak)
+        try:
+            audio, takes = _fitted(cue, _room(cues, index), segment_seed(ctx.seed, index, cue.text), fastest, speak)
+        except NothingToSay:
+            if not spoken and index == len(cues) - 1:
+                raise
+            continue  # the engine has told what it left out
         sample_rate = audio.sample_rate
         start, end = sounding(audio.waveform)
         waveform = match(audio.waveform[:, start:end], sample_rate)
@@ -85,7 +91,11 @@ def speak_at(
             ctx.on_segment(_newest(spoken, len(cues), sample_rate))
         ctx.progress((index + 1) / len(cues), f"cue {index + 1} of {len(cues)}")
     starts = _starts(spoken, fit.policy, sample_rate, ctx)
-    return _mixed(spoken, starts, sample_rate)
+    end_s = max(cue.end for cue in cues)
+    last = spoken[-1]
+    if fit.policy == STRICT and starts[-1] + last.waveform.shape[-1] > round(end_s * sample_rate):
+        raise InvalidRequest(_too_long(last.cue, "when its time, and that of the file, is over"))
+    return _mixed(spoken, starts, sample_rate, end_s)
 
 
 def _newest(spoken: Sequence[_Spoken], total: int, sample_rate: int) -> SpokenSegment:
@@ -105,14 +115,14 @@ def _room(cues: Sequence[TimedText], index: int) -> float:
 def _fitted(cue: TimedText, room: float, seed: int, fastest: float, speak: Speaker) -> tuple[Audio, list[Take]]:
     """The cue as fast as it has to be, and no faster than can be."""
     speed = 1.0
-    audio, takes = speak(cue.text, seed, speed)
+    audio, takes = speak(cue, seed, speed)
     for _ in range(_TRIES):
         start, end = sounding(audio.waveform)
         seconds = (end - start) / audio.sample_rate
         if room <= 0 or seconds <= room or speed >= fastest:
             break
         speed = min(fastest, speed * _MARGIN * seconds / room)
-        audio, takes = speak(cue.text, seed, speed)
+        audio, takes = speak(cue, seed, speed)
     return audio, takes
 
 
@@ -128,7 +138,7 @@ def _starts(spoken: Sequence[_Spoken], policy: str, sample_rate: int, ctx: Reque
         starts.append(start)
         free = max(free, start + waveform.shape[-1])
     if late and policy == STRICT:
-        raise InvalidRequest(_too_long(spoken, late[0] - 1))
+        raise InvalidRequest(_too_long(spoken[late[0] - 1].cue, "when the next one begins"))
     if late:
         ctx.report.warn_of(
             "shifted",
@@ -138,18 +148,18 @@ def _starts(spoken: Sequence[_Spoken], policy: str, sample_rate: int, ctx: Reque
     return starts
 
 
-def _too_long(spoken: Sequence[_Spoken], index: int) -> str:
-    cue = spoken[index].cue
+def _too_long(cue: TimedText, when: str) -> str:
     return (
-        f'Cue {cue.number}, "{cue.text[:40]}", is still heard when the next one begins; give it more time, shorten it, '
+        f'Cue {cue.number}, "{cue.text[:40]}", is still heard {when}; give it more time, shorten it, '
         'or choose the policy "shift" or "overlap".'
     )
 
 
-def _mixed(spoken: Sequence[_Spoken], starts: Sequence[int], sample_rate: int) -> tuple[Audio, list[Take]]:
+def _mixed(
+    spoken: Sequence[_Spoken], starts: Sequence[int], sample_rate: int, end_s: float
+) -> tuple[Audio, list[Take]]:
     ends = [start + of.waveform.shape[-1] for start, of in zip(starts, spoken, strict=True)]
-    total = max(*ends, round(max(of.cue.end for of in spoken) * sample_rate))
-    waveform = torch.zeros(1, total)
+    waveform = torch.zeros(1, max(*ends, round(end_s * sample_rate)))
     takes: list[Take] = []
     for start, end, of in zip(starts, ends, spoken, strict=True):
         waveform[:, start:end] += of.waveform
@@ -159,7 +169,7 @@ def _mixed(spoken: Sequence[_Spoken], starts: Sequence[int], sample_rate: int) -
 
 
 def _moved(take: Take, seconds: float) -> Take:
-    return replace(take, start=round(max(0.0, take.start + seconds), 4), end=round(take.end + seconds, 4))
+    return replace(take, start=round(max(0.0, take.start + seconds), 6), end=round(take.end + seconds, 6))
 
 
 def speed_option(manifest: Manifest) -> Option | None:

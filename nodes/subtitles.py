@@ -5,15 +5,16 @@ from __future__ import annotations
 from ..engines import speech, timeline, timing
 from ..engines.artifacts import VoicePrompt
 from ..engines.base import Options
-from ..engines.cues import read_subtitles
+from ..engines.cues import TimedText, read_subtitles
 from ..engines.reading import AUTO
 from ..engines.recording import Take
 from ..engines.script import Cast, VoiceBank
 from ..mizuoto_runtime.audio import Audio
 from ..mizuoto_runtime.context import RequestContext
-from ..mizuoto_runtime.errors import MizuotoError
+from ..mizuoto_runtime.errors import InvalidRequest, MizuotoError
 from ..mizuoto_runtime.runtime import Model
-from ..mizuoto_runtime.text.script import read_script, speakers_of
+from ..mizuoto_runtime.text.marks import Part
+from ..mizuoto_runtime.text.script import read_line, speakers_of
 from .host.api import io, schema
 from .host.audio import to_comfy
 from .host.session import request
@@ -101,24 +102,36 @@ class SpeakSubtitles(io.ComfyNode):
     ) -> io.NodeOutput:
         """Speak them."""
         check_sockets(model=model, voice=voice, voices=voices, options=options)
-        cues, fit = read_subtitles(subtitles), timing.Fit(policy, speed_up)
-        bank = voices or VoiceBank()
-        cast, speakers = Cast(voice, bank.voices), speakers_of(bank.voices)
+        fit, bank = timing.Fit(policy, speed_up), voices or VoiceBank()
+        cast, script = Cast(voice, bank.voices), _script(subtitles, bank)
         with request(model, "speak subtitles", seed) as ctx:
             manifest = model.engine.manifest
 
-            def speak(text: str, cue_seed: int, speed: float) -> tuple[Audio, list[Take]]:
+            def speak(cue: TimedText, cue_seed: int, speed: float) -> tuple[Audio, list[Take]]:
                 chosen = timing.faster(options, manifest, speed)
                 of_cue = _quiet(ctx, cue_seed)
-                return speech.perform(
-                    model.engine, read_script(text, speakers), cast, chosen, of_cue, model.cache, normalise
-                )
+                return speech.perform(model.engine, script[cue], cast, chosen, of_cue, model.cache, normalise)
 
-            audio, takes = timing.speak_at(cues, fit, speak, timing.speed_option(manifest), ctx)
+            audio, takes = timing.speak_at(list(script), fit, speak, timing.speed_option(manifest), ctx)
             ctx.report.segments, ctx.report.audio_seconds = len(takes), round(audio.seconds, 4)
         report = ctx.report.to_json()
         texts = timeline.to_json(takes), timeline.to_subtitles(takes), report
         return io.NodeOutput(to_comfy(audio), *texts, ui={"mizuoto_report": [report]})
+
+
+def _script(subtitles: str, bank: VoiceBank) -> dict[TimedText, list[Part]]:
+    """Every cue with what is said in it, read before the first is spoken."""
+    speakers = speakers_of(bank.voices)
+    script = {}
+    for cue in read_subtitles(subtitles):
+        try:
+            script[cue] = read_line(cue.text, speakers)
+        except InvalidRequest as error:
+            raise InvalidRequest(f"Cue {cue.number}: {error}") from None
+    spoken = {cue: parts for cue, parts in script.items() if speech.has_words(parts)}
+    if not spoken:
+        raise InvalidRequest("The subtitles have no words, so there is nothing to say; paste a file with text.")
+    return spoken
 
 
 def _quiet(ctx: RequestContext, seed: int) -> RequestContext:

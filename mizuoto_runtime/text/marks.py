@@ -85,9 +85,11 @@ class BadMark:
     text: str
 
 
-def read_marks(
-    text: str, speakers: Mapping[str, str], manner: Manner = PLAIN, line: int = 0
-) -> Iterator[Speech | Pause | BadMark]:
+Part = Speech | Pause | BadMark
+"""What a text with marks consists of."""
+
+
+def read_marks(text: str, speakers: Mapping[str, str], manner: Manner = PLAIN, line: int = 0) -> Iterator[Part]:
     """`text` cut at its marks; what stands between two of them is never changed, empty stretches are left out.
 
     Args:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from .marks import PLAIN, BadMark, Manner, Pause, Speech
+from .marks import PLAIN, BadMark, Manner, Part, Pause, Speech
+from .pauses import PARAGRAPH_PAUSE_S, SENTENCE_PAUSE_S, pause_after
 from .split import is_speakable, split
 
-Part = Speech | Pause | BadMark
+_PARAGRAPH = re.compile(r"\n\s*\n|\u2029|\f")
+_LEADING = " ,;:，、；："  # what belongs to the words before a pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,8 @@ def plan(
 ) -> Plan:
     """The lines and pauses of a text whose marks have been read.
 
-    What has no letter or digit is not spoken. Of pauses next to each other the longest counts.
+    What has no letter or digit is not spoken. Of pauses next to each other the longest counts. Where a paragraph ends
+    there is one, and where a line or a speaker ends without a mark that gives one.
 
     Args:
         parts: From `read_marks` or `read_script`.
@@ -62,18 +66,55 @@ def plan(
         prepare: (text, language or "") -> the text as the engine wants it; applied before it is cut.
     """
     seen = list(parts)
-    items: list[Line | Pause] = []
+    items = _Items()
     for part in _merged(part for part in seen if not isinstance(part, BadMark)):
         if isinstance(part, Pause):
-            last = items[-1] if items else None
-            if isinstance(last, Pause):
-                items[-1] = Pause(max(last.seconds, part.seconds))
-            else:
-                items.append(part)
+            items.add_pause(part)
+            continue
+        for piece in split(prepare(part.text, part.manner.language), limit, measure):
+            items.add(piece, part)
+    return Plan(tuple(items.items), tuple(part.text for part in seen if isinstance(part, BadMark)))
+
+
+class _Items:
+    """Lines and pauses so far, with pauses where the punctuation alone would give too short a one."""
+
+    def __init__(self) -> None:
+        self.items: list[Line | Pause] = []
+        self._between = ""  # the white space, and what has no words, since the last line
+
+    def add_pause(self, pause: Pause) -> None:
+        """The longest of pauses side by side."""
+        last = self.items[-1] if self.items else None
+        if isinstance(last, Pause):
+            self.items[-1] = Pause(max(last.seconds, pause.seconds))
         else:
-            pieces = split(prepare(part.text, part.manner.language), limit, measure)
-            items += [Line(piece.strip(), part.manner, part.line) for piece in pieces if is_speakable(piece)]
-    return Plan(tuple(items), tuple(part.text for part in seen if isinstance(part, BadMark)))
+            self.items.append(pause)
+
+    def add(self, piece: str, part: Speech) -> None:
+        """A piece of a stretch."""
+        if not is_speakable(piece):
+            self._between += piece
+            return
+        text = piece.strip()
+        line = Line(text if self._follows_a_line() else text.lstrip(_LEADING), part.manner, part.line)
+        self._pause_before(line)
+        self.items.append(line)
+        self._between = piece[len(piece.rstrip()) :]
+
+    def _follows_a_line(self) -> bool:
+        return bool(self.items) and isinstance(self.items[-1], Line)
+
+    def _pause_before(self, line: Line) -> None:
+        last = self.items[-1] if self.items else None
+        if not isinstance(last, Line):
+            return
+        if _PARAGRAPH.search(self._between):
+            self.items.append(Pause(PARAGRAPH_PAUSE_S))
+            return
+        is_end = "\n" in self._between or (last.manner, last.line) != (line.manner, line.line)
+        if is_end and pause_after(last.text) < SENTENCE_PAUSE_S:
+            self.items.append(Pause(SENTENCE_PAUSE_S))
 
 
 def _merged(parts: Iterable[Speech | Pause]) -> Iterator[Speech | Pause]:

@@ -10,23 +10,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import InvalidRequest, did_you_mean
-from .marks import MAX_PAUSE_S, PLAIN, BadMark, Manner, Pause, Speech, read_marks, with_setting
+from .clean import clean
+from .marks import MAX_PAUSE_S, PLAIN, Manner, Part, Pause, Speech, read_marks, with_setting
 
-# A name in front of a line: few words, no sentence; "Speaker 1", "Speaker_1", "老师" ...
-_NAMED = re.compile(r"[ \t]*(?P<name>[^\W\d_][\w.'’ \t-]{0,40}?)[ \t]*[:：](?!//|\d)[ \t]*")
+# What may stand in front of a name: pauses, and how chat programs set names off ("- **Anna:** hi").
+_BEFORE = r"(?P<pauses>(?:\s*\[pause[^\[\]\n]*\]|\s*<break[^<>\n]*>)*)[\s\ufeff*_#>•-]*"
+_HEAD = re.compile(rf"{_BEFORE}(?P<name>[^:：\[\]|<>\n]{{1,60}}?)[\s*_]*[:：][*_]*[ \t]*", re.IGNORECASE)
+# A name that nobody has told of: few words and no sentence; "Speaker 1", "Speaker_1", "老师".
+_NAME_LIKE = re.compile(r"[^\W\d_][\w.'’ \t-]{0,40}")
 _MAX_NAME_WORDS = 3
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 _SPEAKER_KEYS = ("speaker", "name", "voice", "character", "role")
 _SETTING_KEYS = ("seed", "speed", "language", "lang")
-Part = Speech | Pause | BadMark
 
 
 def speakers_of(names: Iterable[str]) -> dict[str, str]:
     """Names as `read_marks` and `read_script` want them: casefolded -> as they are spelled."""
-    return {name.strip().casefold(): name for name in names}
+    return {_folded(name): name for name in names}
 
 
 def read_script(text: str, speakers: Mapping[str, str]) -> list[Part]:
@@ -43,34 +47,66 @@ def read_script(text: str, speakers: Mapping[str, str]) -> list[Part]:
     return list(_of_lines(text, speakers) if entries is None else _of_entries(entries, speakers))
 
 
+def read_line(text: str, speakers: Mapping[str, str]) -> list[Part]:
+    """The same for one line that is no script, such as a cue of subtitles: other names than known ones are text.
+
+    Raises:
+        InvalidRequest: A mark asks for something that does not exist.
+    """
+    return list(_of_line(text, 0, PLAIN, speakers))
+
+
 def _of_lines(text: str, speakers: Mapping[str, str]) -> Iterator[Part]:
+    lines = _LINE.findall(text)
+    _refuse_unknown(lines, speakers)
     manner = PLAIN
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        named = _NAMED.match(line)
-        name = _speaker_of(named["name"], number, speakers) if named else None
-        if named is not None and name is not None:
-            manner, line = Manner(name), line[named.end() :]
-        for part in read_marks(line, speakers, manner, number):
+    for number, line in enumerate(lines, 1):
+        for part in _of_line(line, number, manner, speakers):
             manner = part.manner if isinstance(part, Speech) else manner
             yield part
 
 
-def _speaker_of(name: str, number: int, speakers: Mapping[str, str]) -> str | None:
-    """The speaker in front of a line; None where the words before the colon are text."""
-    known = speakers.get(" ".join(name.split()).casefold())
-    if known is not None:
-        return known
-    looks_like_text = len(name.split()) > _MAX_NAME_WORDS or name[0].islower()
-    if looks_like_text:
-        return None
-    raise InvalidRequest(
-        _no_voice(f"Line {number}", name, speakers) + " If it is no name, write the line without the colon."
-    )
+def _of_line(line: str, number: int, manner: Manner, speakers: Mapping[str, str]) -> Iterator[Part]:
+    head = _HEAD.match(line)
+    known = speakers.get(_folded(head["name"])) if head else None
+    if head is None or known is None:
+        yield from read_marks(line, speakers, manner, number)
+        return
+    yield from (part for part in read_marks(head["pauses"], {}) if not isinstance(part, Speech))
+    yield from read_marks(line[head.end() :], speakers, Manner(known), number)
+
+
+def _folded(name: str) -> str:
+    return clean(name).casefold()
+
+
+def _refuse_unknown(lines: Sequence[str], speakers: Mapping[str, str]) -> None:
+    """Refuse names without a voice, in what is a script: one with a known name, or with nothing but names.
+
+    Raises:
+        InvalidRequest: There is one; the text names its line.
+    """
+    heads = {number: head for number, line in enumerate(lines, 1) if (head := _HEAD.match(line))}
+    is_known = {number: _folded(head["name"]) in speakers for number, head in heads.items()}
+    unknown = {n: head["name"] for n, head in heads.items() if not is_known[n] and _is_name_like(head, lines[n - 1])}
+    num_lines = sum(any(map(str.isalnum, line)) for line in lines)
+    is_script = any(is_known.values()) or len(unknown) == num_lines
+    if unknown and is_script:
+        number, name = next(iter(unknown.items()))
+        sentence = _no_voice(f"Line {number}", name, speakers)
+        raise InvalidRequest(f"{sentence} If it is no name, write the line without the colon.")
+
+
+def _is_name_like(head: re.Match[str], line: str) -> bool:
+    name = head["name"]
+    if re.match(r"//|\d", line[head.end() :]) or not _NAME_LIKE.fullmatch(name):
+        return False
+    return len(name.split()) <= _MAX_NAME_WORDS and not name[0].islower()
 
 
 def _as_json(text: str) -> list[Any] | None:
     """The entries of a script in JSON; None if the text is none: "[Anna] Hello" begins with a bracket, too."""
-    if not re.match(r"\s*(\[\s*[{\]]|\{)", text):
+    if not re.match(r"\s*(\[\s*[{\]]|\{\s*[\"}])", text):
         return None
     try:
         data = json.loads(text)
@@ -97,7 +133,7 @@ def _of_entry(entry: dict[str, Any], number: int, speakers: Mapping[str, str]) -
     manner = PLAIN
     asked = next((str(entry[key]) for key in _SPEAKER_KEYS if entry.get(key)), "")
     if asked:
-        known = speakers.get(asked.strip().casefold())
+        known = speakers.get(_folded(asked))
         if known is None:
             raise InvalidRequest(_no_voice(where, asked, speakers))
         manner = Manner(known)

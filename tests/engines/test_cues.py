@@ -48,6 +48,21 @@ def test_vtt():
     assert cue.text == "Tom & Jerry"
 
 
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("Set {x} here", "Set {x} here"),
+        ('a <break time="1s"/> b', 'a <break time="1s"/> b'),
+        ("2 < 3 > 1", "2 < 3 > 1"),
+        ('<font color="red">Red</font> <b>bold</b>', "Red bold"),
+        (r"{\an8}{\i1}Up", "Up"),
+        ("[pause:1s] x", "[pause:1s] x"),
+    ],
+)
+def test_tags_of_subtitles_go_and_words_stay(written, words):
+    assert [cue.text for cue in read_subtitles(SRT.replace("Second.", written))] == ["Hello there, my friend.", words]
+
+
 def cue(start, end, text="Word."):
     return f"1\n00:00:{start:02},000 --> 00:00:{end:02},000\n{text}\n\n"
 

@@ -1,15 +1,7 @@
 import pytest
 import torch
-from mizuoto.engines.joining import (
-    CLAUSE_PAUSE_S,
-    FADE_S,
-    SENTENCE_PAUSE_S,
-    SILENCE,
-    WORD_PAUSE_S,
-    Sound,
-    join,
-    pause_after,
-)
+from mizuoto.engines.joining import FADE_S, SILENCE, Sound, join
+from mizuoto.mizuoto_runtime.text.pauses import CLAUSE_PAUSE_S, SENTENCE_PAUSE_S
 
 RATE = 1000
 
@@ -20,22 +12,6 @@ def tone(seconds, silence_before=0.0, silence_after=0.0):
     noise = torch.rand(1, before + sound + after, generator=torch.Generator().manual_seed(0)) * SILENCE * 0.9
     noise[:, before : before + sound] = torch.sin(torch.arange(sound) * 0.7 + 0.5) * 0.5 + 0.1
     return noise
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("End.", SENTENCE_PAUSE_S),
-        ('He said "end!"', SENTENCE_PAUSE_S),
-        ("终于。", SENTENCE_PAUSE_S),
-        ("first, ", CLAUSE_PAUSE_S),
-        ("一，", CLAUSE_PAUSE_S),
-        ("cut in the", WORD_PAUSE_S),
-        ("", WORD_PAUSE_S),
-    ],
-)
-def test_the_pause_follows_the_text(text, seconds):
-    assert pause_after(text) == seconds
 
 
 def sounds(parts, texts):

@@ -1,6 +1,7 @@
 import json
 
 import pysubs2
+import pytest
 import torch
 from mizuoto.engines.recording import Take
 from mizuoto.engines.timeline import lines, to_json, to_subtitles
@@ -32,6 +33,23 @@ def test_lines_are_cut_out_of_the_recording():
     found = lines(AUDIO, TAKES)
     assert [(float(line.waveform[0, 0]), line.waveform.shape[-1]) for line in found] == [(0.0, 2500), (3000.0, 500)]
     assert {line.sample_rate for line in found} == {1000}
+
+
+@pytest.mark.parametrize("rate", [24000, 48000, 44100])
+def test_lines_are_right_to_the_sample(rate):
+    samples = torch.arange(rate * 2, dtype=torch.float64)[None]
+    places = [(start, start + 7) for start in range(1, rate * 2 - 7, 977)]
+    takes = [Take("x", "", 0, 0, round(start / rate, 6), round(end / rate, 6)) for start, end in places]
+    found = lines(Audio(samples, rate), takes)
+    assert [(int(line.waveform[0, 0]), line.waveform.shape[-1]) for line in found] == [
+        (start, 7) for start, _ in places
+    ]
+
+
+def test_a_line_is_a_copy():
+    audio = Audio(torch.ones(1, 4000), 1000)
+    lines(audio, TAKES)[0].waveform.zero_()
+    assert audio.waveform.all()
 
 
 def test_without_lines_every_segment_is_one():

@@ -8,7 +8,7 @@ from mizuoto.engines.joining import SILENCE
 from mizuoto.engines.recording import Take
 from mizuoto.engines.timing import OVERLAP, SHIFT, STRICT, Fit, faster, speak_at
 from mizuoto.mizuoto_runtime.audio import Audio
-from mizuoto.mizuoto_runtime.errors import InvalidRequest
+from mizuoto.mizuoto_runtime.errors import InvalidRequest, NothingToSay
 from mizuoto.mizuoto_runtime.runtime import Runtime
 from mizuoto.mizuoto_runtime.settings import Settings
 from mizuoto.tests.engines.dummy import MANIFEST
@@ -23,7 +23,10 @@ class Reader:
     def __init__(self):
         self.calls = []
 
-    def __call__(self, text, seed, speed):
+    def __call__(self, cue, seed, speed):
+        text = cue.text
+        if not text.isascii():
+            raise NothingToSay(text)
         self.calls.append((text, seed, round(speed, 3)))
         seconds = len(text) / 10 / speed
         tone = 0.1 * torch.cos(torch.arange(round(seconds * RATE)) * 0.5)
@@ -101,6 +104,19 @@ def test_strict_names_the_cue_that_is_too_long():
     with pytest.raises(InvalidRequest, match=r'Cue 1, "a{15}", is still heard when the next one begins'):
         spoken(cues(*LONG), Fit(STRICT), None)
     spoken(cues(*LONG), Fit(STRICT), SPEED)
+
+
+def test_strict_refuses_a_last_cue_that_outlasts_the_file():
+    with pytest.raises(InvalidRequest, match=r"Cue 1, .* is still heard when its time, and that of the file, is over"):
+        spoken(cues((0.0, 0.5, "a" * 20)), Fit(STRICT), None)
+
+
+def test_a_cue_that_cannot_be_said_stays_silent():
+    audio, takes, _, _ = spoken(cues((0.0, 1.0, "aaa"), (1.0, 2.0, "好"), (2.0, 3.0, "bbb"), (3.0, 5.0, "好")))
+    assert [take.line for take in takes] == [1, 3]
+    assert audio.seconds == 5.0
+    with pytest.raises(NothingToSay):
+        spoken(cues((0.0, 1.0, "好")))
 
 
 def test_the_last_speech_may_be_longer_than_the_file():

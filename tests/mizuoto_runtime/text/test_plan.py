@@ -3,6 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 from mizuoto.mizuoto_runtime.text.marks import BadMark, Manner, Pause, Speech, read_marks
+from mizuoto.mizuoto_runtime.text.pauses import PARAGRAPH_PAUSE_S, SENTENCE_PAUSE_S
 from mizuoto.mizuoto_runtime.text.plan import Line, plan
 from mizuoto.mizuoto_runtime.text.split import is_speakable
 
@@ -53,6 +54,20 @@ def test_each_part_is_prepared_in_its_language():
         prepare=lambda text, language: asked.append(language) or text,
     )
     assert asked == ["de", ""]
+
+
+def test_paragraphs_headings_and_other_speakers_get_their_pause():
+    found = planned("Chapter One\nIt was late. He slept.\n\n***\n\nMorning came", limit=14)
+    assert found.items == (
+        Line("Chapter One"), Pause(SENTENCE_PAUSE_S), Line("It was late."), Line("He slept."), Pause(PARAGRAPH_PAUSE_S),
+        Line("Morning came"),
+    )  # fmt: skip
+    assert planned("yes [Anna] no").items == (Line("yes"), Pause(SENTENCE_PAUSE_S), Line("no", ANNA))
+    assert planned("Yes. [Anna] No.").items == (Line("Yes."), Line("No.", ANNA))
+
+
+def test_what_belongs_to_the_words_before_a_pause_is_not_said_after_it():
+    assert planned("Hello [pause:1s], world.").items == (Line("Hello"), Pause(1.0), Line("world."))
 
 
 def test_what_has_no_words_is_not_spoken():

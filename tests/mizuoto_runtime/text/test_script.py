@@ -3,7 +3,7 @@ import json
 import pytest
 from mizuoto.mizuoto_runtime.errors import InvalidRequest
 from mizuoto.mizuoto_runtime.text.marks import Manner, Pause, Speech
-from mizuoto.mizuoto_runtime.text.script import read_script, speakers_of
+from mizuoto.mizuoto_runtime.text.script import read_line, read_script, speakers_of
 
 SPEAKERS = speakers_of(["Anna", "Speaker 1", "Ben"])
 ANNA, BEN = Manner("Anna"), Manner("Ben")
@@ -40,6 +40,44 @@ def test_a_mark_in_a_line_holds_on_the_next_line():
 def test_marks_in_lines():
     parts = read_script("Anna: One. [pause:1s] Two. [laugh]", SPEAKERS)
     assert parts == [Speech("One. ", ANNA, 1), Pause(1.0), Speech(" Two. [laugh]", ANNA, 1)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Anna:5 apples.", "Anna：5 apples.", "\ufeffAnna: 5 apples.", "Anna\u00a0: 5 apples.", "ANNA : 5 apples.",
+        "Ａｎｎａ：5 apples.", "**Anna:** 5 apples.", "- Anna: 5 apples.", "> *Anna*: 5 apples.", "# Anna: 5 apples.",
+    ],
+)  # fmt: skip
+def test_names_as_people_and_programs_write_them(line):  # P45
+    assert spoken(line) == [("Anna", "5 apples.")]
+
+
+def test_a_pause_in_front_of_a_name_counts():
+    assert read_script("[pause:1s] Anna: Hi.", SPEAKERS) == [Pause(1.0), Speech("Hi.", ANNA, 1)]
+
+
+@pytest.mark.parametrize("name", ["2B", "Tom & Co", "José", "o'neil-smith"])
+def test_every_name_of_a_bank_can_begin_a_line(name):
+    parts = read_script(f"{name}: Hi.\nJose\u0301: Hi.", speakers_of([name, "José"]))
+    assert parts[0] == Speech("Hi.\n", Manner(name), 1)
+    assert parts[1].manner.speaker == "José"
+
+
+def test_prose_with_headings_is_no_script():
+    text = "Chapter 1: The start\nNobody knew.\nNote: this is prose.\n{deep} silence."
+    assert [speaker for speaker, _ in spoken(text)] == [""] * 4
+
+
+@pytest.mark.parametrize("line", ["Warning: hot", "JOHN: Hi", "[{ odd", "{x} y", "Note: a: b"])
+def test_a_line_that_is_no_script_is_text(line):
+    assert read_line(line, SPEAKERS) == [Speech(line)]
+    assert read_line("ben: Hi. [pause:1s] Yo.", SPEAKERS) == [Speech("Hi. ", BEN), Pause(1.0), Speech(" Yo.", BEN)]
+
+
+def test_lines_are_counted_as_editors_do():
+    with pytest.raises(InvalidRequest, match="Line 3: there is no voice"):
+        read_script("Anna: a\u2028\x0b\x85b\r\n\rBob: c", SPEAKERS)
 
 
 @pytest.mark.parametrize(
