@@ -12,8 +12,10 @@ from ..mizuoto_runtime.byte_cache import ByteCache
 from .artifacts import Segment, VoicePrompt
 from .script import Group
 
-Sounds = dict[int, list[tuple[Segment, torch.Tensor, int]]]
-"""Place in a group -> its segments, each with waveform [1, T] and sample rate; what could not be said is missing."""
+Sound = tuple[Segment, torch.Tensor, int]
+"""A segment with its waveform [1, T] and sample rate."""
+Sounds = dict[int, list[Sound]]
+"""Place in a group -> its segments; what could not be said is missing."""
 SegmentCache = ByteCache[Sounds]
 
 

@@ -17,6 +17,8 @@ from ..mizuoto_runtime.text.plan import Line, Plan
 from .artifacts import Codes, Segment, VoicePrompt, require_engine
 from .base import CanTalk, CanTalkInBatches, LoadedEngine, Manifest, Options, OptionValue, require_task
 
+_LOOK_AHEAD = 4  # batches: how far apart utterances may be that are said at once
+
 
 @dataclass(frozen=True, slots=True)
 class VoiceBank:
@@ -165,17 +167,20 @@ class Script:
         return [item for item in self.items if isinstance(item, Utterance)]
 
     def groups(self) -> Iterator[Group]:
-        """Neighbours that are alike in voice and options, as many as the engine and the options allow at once."""
-        utterances = self.utterances
-        size, total = batch_size(self.engine.manifest, self.options), len(utterances)
-        start = 0
-        while start < total:
-            first = utterances[start]
-            stop = start + 1
-            while stop < min(total, start + size) and _are_alike(utterances[stop], first):
-                stop += 1
-            yield Group(tuple(utterances[start:stop]), Share(start / total, stop / total))
-            start = stop
+        """What is said at once: utterances alike in voice and options, as many as engine and options allow.
+
+        They need not be neighbours, so that two speakers in turn are batched, too; each group has the first utterance
+        that is still to be said.
+        """
+        waiting, done = self.utterances, 0
+        size, total = batch_size(self.engine.manifest, self.options), len(waiting)
+        while waiting:
+            near = waiting[: size * _LOOK_AHEAD] if size > 1 else waiting[:1]
+            group = [utterance for utterance in near if _are_alike(utterance, waiting[0])][:size]
+            yield Group(tuple(group), Share(done / total, (done + len(group)) / total))
+            done += len(group)
+            said = {utterance.number for utterance in group}
+            waiting = [each for each in near if each.number not in said] + waiting[len(near) :]
 
     def talk(self, group: Group) -> list[Codes] | None:
         """Codes of each utterance, drawn from its own seed, or of several from the seed of the first.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..mizuoto_runtime.audio import Audio
@@ -13,7 +14,7 @@ from ..mizuoto_runtime.text.plan import Plan, plan
 from ..mizuoto_runtime.text.split import is_speakable
 from .artifacts import Codes, Segment, VoicePrompt, require_engine
 from .base import LoadedEngine, Manifest, Options, require_task
-from .finished import FinishedSegments, SegmentCache, Sounds
+from .finished import FinishedSegments, SegmentCache, Sound, Sounds
 from .reading import AUTO, reader
 from .recording import Recording, Take, decoded
 from .script import Cast, Group, Item, Script, Share, Utterance
@@ -228,7 +229,7 @@ def _performed(script: Script, cache: SegmentCache | None) -> tuple[Audio, list[
     ctx.progress(0.0, "talker")
     recording = Recording(script.engine, ctx, len(script.utterances))
     finished = FinishedSegments(cache)
-    items = iter(script.items)
+    items, ready = deque(script.items), dict[int, Iterable[Sound]]()
     for group in script.groups():
         sounds = finished.find(group)
         if sounds is None:
@@ -236,34 +237,37 @@ def _performed(script: Script, cache: SegmentCache | None) -> tuple[Audio, list[
             finished.keep(group, sounds)
         else:
             script.note_said(group)
-        for utterance in group.utterances:
-            _add_pauses_before(utterance, items, recording)
-            for segment, waveform, sample_rate in sounds.get(utterance.number - group.utterances[0].number, ()):
-                recording.add_sound(segment, waveform, sample_rate)
+        ready |= {utterance.number: sounds.get(place, ()) for place, utterance in enumerate(group.utterances)}
+        _record(items, ready, recording)
         ctx.progress(group.share.stop, f"{recording.seconds:.0f} s of speech")
     script.require_said()
     if finished.num_found:
         ctx.report.applied["cached_segments"] = finished.num_found
-    _add_pauses_before(None, items, recording)
     return recording.finish()
 
 
 def _sounds(script: Script, group: Group) -> Sounds:
     end = Share(group.share.stop, group.share.stop)
-    first = group.utterances[0].number
+    said = _spoken(script, group)
     return {
-        number - first: [
+        place: [
             (segment, decoded(script.engine, replace(codes, segments=(segment,)), script.ctx, end), codes.sample_rate)
             for segment in codes.segments
         ]
-        for number, codes in _spoken(script, group).items()
+        for place, utterance in enumerate(group.utterances)
+        if (codes := said.get(utterance.number)) is not None
     }
 
 
-def _add_pauses_before(utterance: Utterance | None, items: Iterator[Item], recording: Recording) -> None:
-    """The pauses that stand before an utterance, which is taken off `items`, too; None is the end."""
-    for item in items:
-        if item is utterance:
-            return
+def _record(items: deque[Item], ready: dict[int, Iterable[Sound]], recording: Recording) -> None:
+    """Record, in order, what stands first in `items` and is ready; it is taken off both."""
+    while items:
+        item = items[0]
         if not isinstance(item, Utterance):
             recording.add_pause(item[1].seconds)
+        elif item.number in ready:
+            for segment, waveform, sample_rate in ready.pop(item.number):
+                recording.add_sound(segment, waveform, sample_rate)
+        else:
+            return
+        items.popleft()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..engines import speech
@@ -61,8 +60,7 @@ class Talker(io.ComfyNode):
     ) -> io.NodeOutput:
         """Talk; of several texts, one that cannot be said stops only what comes after it in the graph."""
         lines = _lines(model, text, seed or [0], voice or [None], options or [None], normalise or [AUTO])
-        talked = [_talk(batch) for batch in _batches(lines)]
-        results = [result for batch in talked for result in batch]
+        results = _in_order(lines, [(batch, _talk(batch)) for batch in _batches(lines)])
         errors = [result for result in results if isinstance(result, MizuotoError)]
         if len(errors) == len(results):
             raise errors[0]
@@ -111,10 +109,18 @@ def _lines(
 
 
 def _batches(lines: list[_Line]) -> Iterator[list[_Line]]:
-    """Neighbours that go into one request: those alike in everything but text and seed, if the options ask for it."""
-    for _, alike in groupby(lines, key=lambda line: (*map(id, line[:3]), line.normalise)):
-        group = list(alike)
+    """What goes into one request: lines alike in everything but text and seed, if the options ask for it."""
+    alike: dict[tuple[object, ...], list[_Line]] = {}
+    for line in lines:
+        alike.setdefault((*map(id, line[:3]), line.normalise), []).append(line)
+    for group in alike.values():
         yield from [group] if _batch_size(group[0]) > 1 else ([line] for line in group)
+
+
+def _in_order(lines: list[_Line], talked: list[tuple[list[_Line], list[Result]]]) -> list[Result]:
+    """The result of every line."""
+    found = {id(line): result for batch, results in talked for line, result in zip(batch, results, strict=True)}
+    return [found[id(line)] for line in lines]
 
 
 def _batch_size(line: _Line) -> int:

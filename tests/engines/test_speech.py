@@ -6,12 +6,13 @@ from mizuoto.engines import speech
 from mizuoto.engines.artifacts import Codes, VoicePrompt
 from mizuoto.engines.base import Option, Options
 from mizuoto.engines.recording import driven
-from mizuoto.engines.script import segment_seed
+from mizuoto.engines.script import Cast, segment_seed
 from mizuoto.mizuoto_runtime.context import MAX_SEED
 from mizuoto.mizuoto_runtime.device import DeviceService
 from mizuoto.mizuoto_runtime.errors import Cancelled, EngineError, InvalidRequest, NothingToSay, Unsupported
 from mizuoto.mizuoto_runtime.runtime import Runtime
 from mizuoto.mizuoto_runtime.settings import Settings
+from mizuoto.mizuoto_runtime.text.script import read_script, speakers_of
 from mizuoto.tests.engines.dummy import MANIFEST, SAMPLE_RATE, LoadedDummy
 
 TEXT = "The first sentence is this one. The second comes after it. And the third one ends it."
@@ -322,6 +323,18 @@ def test_segments_go_in_batches_as_large_as_asked_and_allowed(choir, runtime):
     assert texts == texts_of(TEXT, MANIFEST)
     assert choir.batches == [(texts[:2], 5)]  # the third segment is a plain call
     assert speech.speak(choir, TEXT, None, asked, runtime.context(5)).waveform.numel() > 0
+
+
+def test_speakers_in_turn_are_batched_and_stay_in_order(choir, runtime):
+    voices = {"A": VoicePrompt("dummy", "low"), "B": VoicePrompt("dummy", "high")}
+    parts = read_script("A: One.\nB: Two.\nA: Three.\nB: Four.\nA: Five.", speakers_of(voices))
+    ctx = runtime.context(5)
+    _, takes = speech.perform(choir, parts, Cast(None, voices), Options("dummy", {"batch_size": 2}), ctx)
+    assert [texts for texts, _ in choir.batches] == [["One.", "Three."], ["Two.", "Four."]]
+    assert [(take.text, take.speaker) for take in takes] == [
+        ("One.", "A"), ("Two.", "B"), ("Three.", "A"), ("Four.", "B"), ("Five.", "A"),
+    ]  # fmt: skip
+    assert [take.start for take in takes] == sorted(take.start for take in takes)
 
 
 def test_without_a_batch_size_nothing_is_batched(choir, runtime):
