@@ -11,7 +11,7 @@ from .common import Commands, add_device, device, writable
 if TYPE_CHECKING:
     from ..engines.transcript import Transcript
 
-FORMATS = ("text", "srt", "vtt", "json")
+FORMATS = ("text", "srt", "vtt", "json", "timed text")
 
 
 def add(commands: Commands) -> None:
@@ -48,7 +48,7 @@ def _transcript(options: argparse.Namespace) -> Transcript:
     from ..mizuoto_runtime.text.languages import choose_language
 
     choose_language(options.language)
-    recording = read_audio(options.audio)
+    recording = read_audio(options.audio, listening.MAX_SECONDS)
     manifest = engines.recognise(options.model)
     if manifest is None:
         raise InvalidRequest(f'No engine knows the model in "{options.model}"; --model takes an official folder.')

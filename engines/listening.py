@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import cast
 
 import torch
@@ -11,13 +12,19 @@ from ..mizuoto_runtime.audio import Audio, mono
 from ..mizuoto_runtime.context import RequestContext
 from ..mizuoto_runtime.errors import InvalidRequest, did_you_mean
 from ..mizuoto_runtime.nn.resample import resample
-from ..mizuoto_runtime.vad import Span, SpeechRules, speech_spans
+from ..mizuoto_runtime.vad import SECONDS_A_CHECK, Span, SpeechRules, speech_spans
 from .base import CanTranscribe, LoadedEngine, Manifest, Options, require_task
-from .transcript import Passage, Transcript
+from .script import Share
+from .transcript import Transcript
+from .voiced import place
 
 MAX_SECONDS = 6 * 3600.0  # of samples alone that is 1.4 GB
+VOICE_SHARE, ENGINE_SHARE = Share(0.0, 0.05), Share(0.05, 1.0)  # of the progress
+_NO_VOICE = (
+    "No voice was found in the recording, so the transcript is empty. If somebody does speak or sing in it, switch "
+    "voice_required off; two channels with opposite signs cancel each other out."
+)
 WARY = SpeechRules(threshold=0.35, min_speech_s=0.1)  # a soft "no" counts, too
-NEARNESS_S = 0.5  # engines round the times of passages, and the detector misses soft beginnings
 
 
 def transcribe(
@@ -53,11 +60,14 @@ def transcribe(
     heard = _for_engine(audio, engine.manifest)
     spans = _voices(heard, is_voice_required, ctx)
     if not spans:
-        ctx.report.warn("no_speech", "No voice was found in the recording, so the transcript is empty.")
+        ctx.report.warn("no_speech", _NO_VOICE)
         return Transcript(engine.manifest.id, language or "", audio.seconds)
+    listener = cast(CanTranscribe, engine)
     with torch.inference_mode():
-        transcript = cast(CanTranscribe, engine).transcribe(heard, language, values, ctx)
-    kept = _spoken(transcript.passages, spans, ctx)
+        transcript = listener.transcribe(heard, language, values, ENGINE_SHARE.context(ctx, ctx.seed))
+    kept, invented = place(transcript.passages, spans, audio.seconds)
+    if invented:
+        ctx.report.warn_of("invented", "Left out, since nobody speaks there:", (passage.text for passage in invented))
     ctx.report.segments = len(kept)
     ctx.progress(1.0, "transcribe")
     return transcript.with_passages(kept)
@@ -93,18 +103,11 @@ def _for_engine(audio: Audio, manifest: Manifest) -> Audio:
 def _voices(audio: Audio, is_voice_required: bool, ctx: RequestContext) -> Sequence[Span]:
     if not is_voice_required:
         return [Span(0.0, audio.seconds)]
+    own, num_checks = VOICE_SHARE.context(ctx, ctx.seed), count(1)
+
+    def check() -> None:
+        ctx.check_cancel()
+        own.progress(min(1.0, next(num_checks) * SECONDS_A_CHECK / audio.seconds), "voice detector")
+
     with ctx.report.timed("voice detector"):
-        return speech_spans(audio, WARY, ctx.check_cancel, is_levelled=True)
-
-
-def _spoken(passages: Sequence[Passage], spans: Sequence[Span], ctx: RequestContext) -> tuple[Passage, ...]:
-    """The passages that lie where somebody speaks; the others are reported."""
-    kept = tuple(passage for passage in passages if passage.text and _is_near(passage, spans))
-    invented = [passage.text for passage in passages if passage.text and not _is_near(passage, spans)]
-    if invented:
-        ctx.report.warn_of("invented", "Left out, since nobody speaks there:", invented)
-    return kept
-
-
-def _is_near(passage: Passage, spans: Sequence[Span]) -> bool:
-    return any(passage.start < span.end + NEARNESS_S and span.start - NEARNESS_S < passage.end for span in spans)
+        return speech_spans(audio, WARY, check, is_levelled=True)

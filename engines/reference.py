@@ -178,7 +178,7 @@ def _peak(audio: Audio) -> float:
 def _longest(preparation: Preparation, manifest: Manifest | None) -> float:
     shortest, longest = manifest.reference_seconds if manifest else (0.0, math.inf)
     wanted = preparation.max_seconds or math.inf
-    if manifest and wanted < shortest:
+    if manifest and wanted <= shortest:
         raise InvalidRequest(f"max_seconds is {wanted:g} and {manifest.name} takes at least {shortest:g} s; raise it.")
     return min(wanted, longest)
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..mizuoto_runtime.errors import InvalidRequest
 
-UNSPACED_LANGUAGES = frozenset({"zh", "yue", "ja", "th", "lo", "my", "km", "bo"})  # written without spaces
+# Scripts that are written without spaces: Thai, Lao, Tibetan, Burmese, Khmer, kana, ideographs and their punctuation.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +68,7 @@ class Transcript:
     @property
     def text(self) -> str:
         """All that is said, on one line."""
-        space = "" if self.language in UNSPACED_LANGUAGES else " "
-        return space.join(passage.text for passage in self.passages)
-
-    @property
-    def has_words(self) -> bool:
-        """Whether every passage knows the times of its words."""
-        return bool(self.passages) and all(passage.words for passage in self.passages)
+        return joined([passage.text for passage in self.passages])
 
     def with_passages(self, passages: tuple[Passage, ...]) -> Transcript:
         """The same recording with other passages."""
@@ -94,6 +93,15 @@ class Transcript:
             raise InvalidRequest(
                 f"This is no transcript in JSON ({error!r}); take what Transcript to Text gives for the format json."
             ) from error
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Pieces of text one after the other, with spaces between them where their scripts write any."""
+    whole = ""
+    for text in filter(None, texts):
+        is_spaced = whole and not (_UNSPACED.match(whole[-1]) or _UNSPACED.match(text[0]))
+        whole += f" {text}" if is_spaced else text
+    return whole
 
 
 def _passage(entry: dict[str, Any]) -> Passage:

@@ -115,7 +115,7 @@ class Transcribe(io.ComfyNode):
     ) -> io.NodeOutput:
         """Listen."""
         check_sockets(model=model, audio=audio, options=options)
-        recording = from_comfy(audio, "audio")
+        recording = from_comfy(audio, "audio", listening.MAX_SECONDS)
         with request(model, "transcribe", seed) as ctx:
             tag = choose_language(str(language), model.engine.manifest.languages)
             transcript = listening.transcribe(model.engine, recording, tag, options, ctx, voice_required)

@@ -12,7 +12,6 @@ from ...mizuoto_runtime.nn.mel import MelConfig, slaney_filters
 from ...mizuoto_runtime.nn.whisper_mel import HOP_LENGTH, N_FFT, SAMPLE_RATE, whisper_log_mel
 from .config import NUM_FRAMES
 
-FRAMES_PER_SECOND = SAMPLE_RATE // HOP_LENGTH
 WINDOW_SAMPLES = NUM_FRAMES * HOP_LENGTH
 
 

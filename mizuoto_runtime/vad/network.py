@@ -20,7 +20,8 @@ _FFT, _HOP, _BINS = 256, 128, 129
 _HIDDEN = 128
 _ENCODER = ((_BINS, 128, 1), (128, 64, 2), (64, 64, 2), (64, _HIDDEN, 1))  # channels in and out, stride
 _WEIGHTS = Path(__file__).parent / "data" / "silero_16k.safetensors"
-_WINDOWS_A_CHECK = 64  # two seconds of sound, some 40 ms of work
+_WINDOWS_A_CHECK = 64  # some 40 ms of work
+SECONDS_A_CHECK = _WINDOWS_A_CHECK * WINDOW / SAMPLE_RATE  # of sound
 
 State = tuple[Tensor, Tensor]
 

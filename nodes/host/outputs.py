@@ -27,7 +27,8 @@ def save_text(text: str, prefix: str, suffix: str) -> dict[str, str]:
     try:
         folder, name, counter, subfolder, _ = folder_paths.get_save_image_path(prefix, root)
         path = Path(folder, f"{name}_{counter:05}_{suffix}")
-        path.write_text(text, encoding="utf-8", newline="\n")
+        content = text.encode()  # before there is a file: half a character has no UTF-8
+        path.write_bytes(content)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ModelFileError(

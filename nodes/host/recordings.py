@@ -16,7 +16,9 @@ _MAX_WORDS_BYTES = 65536
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _ENCODINGS = ("utf-8", "gb18030")  # GB18030 holds all of GBK
 _HAN = re.compile(r"[\u3400-\u9fff]")
-_HAN_IN_WORDS = re.compile(rf"(?<=[A-Za-z]){_HAN.pattern}")
+_HAN_IN_WORDS = re.compile(rf"(?<=[A-Za-z]){_HAN.pattern}|{_HAN.pattern}(?=[A-Za-z])")
+_LETTER = re.compile("[A-Za-z]")
+_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\ue000-\uf8ff]")  # controls, and what GB18030 makes of Big5
 
 
 def words_file(recording: str, beside: set[str]) -> str | None:
@@ -45,14 +47,19 @@ def read_words(file: Path) -> str:
             text = content.decode(encoding)
         except UnicodeDecodeError:
             continue
-        if "\0" not in text and not _is_mangled(text):  # a NUL: UTF-16 without a mark, or no text at all
+        if not _NO_TEXT.search(text) and not _is_mangled(text):
             return text.strip()
     raise InvalidRequest(f'The encoding of "{file.name}" is unknown; save it as UTF-8.')
 
 
 def _is_mangled(text: str) -> bool:
-    """Whether Han characters were accented letters once, which GB18030 reads as such: "f黵" for "für"."""
-    return 2 * len(_HAN_IN_WORDS.findall(text)) > len(_HAN.findall(text))
+    """Whether Han characters were accented letters once, which GB18030 reads as such: "f黵" for "für".
+
+    Then most letters are Latin, and most Han characters are glued to one. Kana and Hangul in their old encodings cannot
+    be told from Chinese.
+    """
+    num_han = len(_HAN.findall(text))
+    return len(_LETTER.findall(text)) > num_han and 2 * len(_HAN_IN_WORDS.findall(text)) > num_han
 
 
 def read_recording(file: Path, longest: float = MAX_SECONDS) -> Audio:

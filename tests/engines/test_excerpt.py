@@ -31,7 +31,27 @@ def test_passages_without_words_are_taken_whole_or_not_at_all():
     assert excerpt(given, 1.0, 9.0) is None
 
 
-@pytest.mark.parametrize(("language", "expected"), [("zh", "你好世界"), ("fr", "你 好 世 界")])
-def test_spaces_where_the_language_has_them(language, expected):
-    given = transcript(passage("你 好", 0.0, 2.0), passage("世 界", 2.0, 4.0), language=language)
-    assert excerpt(given, 0.0, 4.0) == expected
+def words(*texts):
+    return tuple(Word(text, float(at), at + 1.0, 1.0) for at, text in enumerate(texts))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "expected"),
+    [
+        ("A well-known e-mail.", ("A", "well", "-known", "e", "-mail."), "well-known e-mail."),
+        ("It costs $3.50 or 5%.", ("It", "costs", "$3", ".50", "or", "5", "%."), "costs $3.50 or 5%."),
+        ("At 3:30 O'Neil left.", ("At", "3", ":30", "O", "'Neil", "left."), "3:30 O'Neil left."),
+        ("你好，世界。", ("你", "好，", "世", "界。"), "好，世界。"),
+        ("spelled otherwise", ("spelt", "other", "wise"), "other wise"),
+    ],
+)
+def test_words_are_written_as_in_the_passage(text, parts, expected):
+    given = transcript(Passage(text, 0.0, float(len(parts)), words(*parts)))
+    assert excerpt(given, 1.0, 99.0) == expected
+
+
+def test_passages_are_joined_as_their_scripts_are_written():
+    given = transcript(
+        passage("Hello.", 0.0, 1.0), passage("你好。", 1.0, 2.0), passage("世界。", 2.0, 3.0), passage("Bye.", 3.0, 4.0)
+    )
+    assert excerpt(given, 0.0, 4.0) == "Hello.你好。世界。Bye."

@@ -28,7 +28,8 @@ def test_other_json_is_refused_in_one_sentence(text):
         Transcript.from_json(text)
 
 
-def test_words_are_known_only_if_every_passage_has_them():
-    assert not TRANSCRIPT.has_words
-    assert TRANSCRIPT.with_passages(TRANSCRIPT.passages[:1]).has_words
-    assert not TRANSCRIPT.with_passages(()).has_words
+def test_spaces_follow_the_script_and_not_the_tag():
+    passages = tuple(
+        Passage(text, at, at + 1.0) for at, text in enumerate(("Hello world.", "How are you?", "好。", "ดี", "Ja."))
+    )
+    assert Transcript("whisper", "zh", 5.0, passages).text == "Hello world. How are you?好。ดีJa."

@@ -43,8 +43,25 @@ def test_words_in_every_encoding(recordings, tmp_path, content, text):
     assert recordings.read_words(tmp_path / "a.txt") == text
 
 
-LATIN_1 = [text.encode("latin-1") for text in ("Größe", "Mädchen für", "Ça va déjà")]
-NO_MARK = ["Hi.".encode("utf-16-le"), "Hi.".encode("utf-32"), b"\0\1\2"]
+LATIN_1 = [
+    text.encode("latin-1")
+    for text in (
+        "Größe",
+        "Mädchen für",
+        "Ça va déjà",
+        "Ärger im Büro.",
+        "Übung macht den Meister.",
+        "Étude",
+        "Åsa äter",
+    )
+]
+NO_MARK = [
+    "你好，世界".encode("big5"),
+    "你好世界".encode("utf-16-be"),
+    "Hi.".encode("utf-16-le"),
+    "Hi.".encode("utf-32"),
+    b"\0\1\2",
+]
 
 
 @pytest.mark.parametrize("content", [*LATIN_1, *NO_MARK])
