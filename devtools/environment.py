@@ -47,11 +47,11 @@ def ensure_environment() -> Path:
             pip_install("torch and ComfyUI's requirements", [TORCH, *HOST_PACKAGES])
             pip_install("torchvision and torchaudio", ["--no-deps", *TORCH_COMPANIONS])
             _repair_torch_companions()
-    tools, oracles = (ROOT / "tests" / name for name in ("requirements.txt", "oracles.txt"))
-    stamp = Stamp(VENV / ".tools", [file.read_text(encoding="utf-8") for file in (tools, oracles)])
+    own, tools, oracles = (ROOT / name for name in ("requirements.txt", "tests/requirements.txt", "tests/oracles.txt"))
+    stamp = Stamp(VENV / ".tools", [file.read_text(encoding="utf-8") for file in (own, tools, oracles)])
     if not stamp.is_current():
         with stamp.building():
-            pip_install("test tools", ["-r", str(tools)])
+            pip_install("what the pack needs, and test tools", ["-r", str(own), "-r", str(tools)])
             # Without what they pin for their own command lines and web pages.
             pip_install("upstream packages to compare with", ["--no-deps", "-r", str(oracles)])
     return venv_python()
