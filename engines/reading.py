@@ -6,23 +6,27 @@ from collections.abc import Callable
 
 from ..mizuoto_runtime.errors import InvalidRequest, did_you_mean
 from ..mizuoto_runtime.text.clean import clean
-from ..mizuoto_runtime.text.normalise import guess_language, normalise
+from ..mizuoto_runtime.text.languages import choose_language
+from ..mizuoto_runtime.text.normalise import guess_language, normalise, require_wetext
 from .base import Manifest
 
-AUTO, ON, OFF = "auto", "on", "off"
-READINGS = (AUTO, ON, OFF)
+AUTO, ON, WETEXT, OFF = "auto", "on", "wetext", "off"
+READINGS = (AUTO, ON, WETEXT, OFF)
 
 
-def reader(manifest: Manifest, reading: str = AUTO) -> Callable[[str, str], str]:
-    """(text, language or "") -> the text as the engine gets it.
+def reader(manifest: Manifest, reading: str = AUTO, language: str = "") -> Callable[[str, str], str]:
+    """(text, BCP 47 tag or "") -> the text as the engine gets it.
 
     Args:
         manifest: Of the engine.
-        reading: "off" leaves texts as they are; "on" cleans them and puts numbers, dates, money, units and short forms
-            into words; "auto" does the latter only for engines that cannot read them.
+        reading: "off" leaves texts as they are; "on" cleans them, puts numbers, dates, money, units and short forms
+            into words, and long runs of capitals into lower case; "wetext" does so with the package of that name;
+            "auto" is "on" for engines that cannot read numbers, and only cleans for others.
+        language: Of texts without a tag, by name or tag; "", "auto" and unknown ones are guessed text by text.
 
     Raises:
         InvalidRequest: There is no such choice.
+        Unsupported: The package `wetext` is chosen but not installed.
     """
     if reading not in READINGS:
         near = did_you_mean(str(reading), READINGS)
@@ -31,9 +35,20 @@ def reader(manifest: Manifest, reading: str = AUTO) -> Callable[[str, str], str]
         return lambda text, language: text
     if reading == AUTO and manifest.reads_numbers:
         return lambda text, language: clean(text)
-    return _in_words
+    if reading == WETEXT:
+        require_wetext()
+    usual = _tag(language)
+    engine = "wetext" if reading == WETEXT else "builtin"
+
+    def in_words(text: str, language: str) -> str:
+        text = clean(text)
+        return normalise(text, language or usual or guess_language(text), engine=engine, lower_caps=True)
+
+    return in_words
 
 
-def _in_words(text: str, language: str) -> str:
-    text = clean(text)
-    return normalise(text, language or guess_language(text))
+def _tag(language: str) -> str:
+    try:
+        return choose_language(language) or ""
+    except InvalidRequest:
+        return ""  # a dialect or a choice of the engine's own, which is the engine's to judge

@@ -52,15 +52,29 @@ def check_length(text: str) -> str:
     return text
 
 
-def plan_text(text: str, manifest: Manifest, reading: str = AUTO) -> Plan:
-    """What the engine is asked to say for `text`, and the pauses in between; `reading` is one of `READINGS`."""
-    return plan_parts(list(read_marks(text, {})), manifest, reading)
+def plan_text(text: str, manifest: Manifest, reading: str = AUTO, language: str = "") -> Plan:
+    """What the engine is asked to say for `text`, and the pauses in between.
+
+    Args:
+        text: With marks.
+        manifest: Of the engine.
+        reading: One of `READINGS`.
+        language: Of the text where no mark says another; "" to guess.
+    """
+    return plan_parts(list(read_marks(text, {})), manifest, reading, language)
 
 
-def plan_parts(parts: Sequence[Part], manifest: Manifest, reading: str = AUTO, max_size: int = 0) -> Plan:
+def plan_parts(
+    parts: Sequence[Part], manifest: Manifest, reading: str = AUTO, language: str = "", max_size: int = 0
+) -> Plan:
     """The same for a text or a script whose marks have been read; `max_size` may be less than the engine's limit."""
     limit = min(max_size or manifest.max_text_size, manifest.max_text_size)
-    return plan(parts, limit, manifest.measure_text, reader(manifest, reading))
+    return plan(parts, limit, manifest.measure_text, reader(manifest, reading, language))
+
+
+def _language_of(manifest: Manifest, options: Options | None) -> str:
+    """The language that the options ask for, where the engine has such an option."""
+    return str(manifest.resolve(options).get("language", ""))
 
 
 def talk(
@@ -166,7 +180,7 @@ def perform(
         InvalidRequest: There is nothing to say, or a voice or the options do not fit the engine.
         EngineError: The decoder gave no audio, silence or non-finite samples.
     """
-    found = plan_parts(parts, engine.manifest, reading)
+    found = plan_parts(parts, engine.manifest, reading, _language_of(engine.manifest, options))
     if not found.lines:
         raise InvalidRequest("The script has no words, so there is nothing to say; write lines with words.")
     _report_unread(found, ctx)
@@ -182,12 +196,13 @@ def _script(
     reading: str,
 ) -> Script:
     plans: list[tuple[Plan, int]] = []
+    language = _language_of(engine.manifest, options)
     for number, (text, seed) in enumerate(texts):
         try:
             check_text(text)
         except InvalidRequest as error:
             raise _of_list(error, number, len(texts)) from None
-        plans.append((plan_text(text, engine.manifest, reading), seed))
+        plans.append((plan_text(text, engine.manifest, reading, language), seed))
         _report_unread(plans[-1][0], ctx)
     return Script(engine, plans, Cast(voice), options, ctx)
 

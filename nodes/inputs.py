@@ -111,7 +111,7 @@ def normalise_input() -> io.Input:
         default=AUTO,
         optional=True,
         tooltip="Numbers, dates, money, units and short forms as words, in English and Chinese. auto: for models that "
-        "cannot read them. off: the text reaches the model exactly as typed.",
+        "cannot read them. wetext: by the package of that name. off: the text reaches the model exactly as typed.",
     )
 
 

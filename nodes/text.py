@@ -70,7 +70,7 @@ class PlanText(io.ComfyNode):
         names = [name.strip() for name in speakers.split(",") if name.strip()]
         checked = speech.check_length(text)
         parts = read_script(checked, speakers_of(names)) if names else read_marks(checked, {})
-        plan = speech.plan_parts(list(parts), manifest, normalise, max_size)
+        plan = speech.plan_parts(list(parts), manifest, normalise, max_size=max_size)
         shown = _shown(plan) or "Nothing to say."
         lines = [line.text for line in plan.lines]
         return io.NodeOutput(shown, lines, len(lines), ui={"text": [shown]})

@@ -34,8 +34,9 @@ _COMPATIBLE = re.compile("[\uff66-\uff9f\ufb00-\ufb06\U0001d400-\U0001d7ff]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _STRAY_JOINERS = re.compile(rf"[\u200c\u200d]+(?:(?<![{_JOINABLE}]\u200c)(?<![{_JOINABLE}]\u200d)|(?![{_JOINABLE}]))")
 _JOINERS = re.compile("([\u200c\u200d])[\u200c\u200d]+")
-_WIDE_POINT = re.compile(r"[．：，](?<=[0-9].)(?=[0-9])")
-_POINTS = {"．": ".", "：": ":", "，": ","}
+_WIDE_THOUSANDS = re.compile("(?<=[０-９])，(?=[０-９]{3}(?![０-９]))")  # between ASCII digits it parts a list
+_WIDE_POINT = re.compile(r"[．：](?<=[0-9].)(?=[0-9])")
+_POINTS = {"．": ".", "：": ":"}
 _DOUBLE_QUOTES = re.compile(rf"[“”„«»](?<![{CJK}].)(?![{CJK}])")
 _SINGLE_QUOTES = re.compile(rf"[‘’‚‹›](?<![{CJK}].)(?![{CJK}])")
 _JOINING_DASH = re.compile(r"–(?=[0-9])|–(?<=\w.)(?=\w)")
@@ -53,8 +54,9 @@ def clean(text: str) -> str:
       joiners stay inside emoji and in the scripts that need them.
     - Typographic quotes become ' and ", but not those beside East Asian characters. Hyphens, minus signs and the
       dashes of ranges become "-", other dashes "—". "…" stays.
-    - Full-width letters, digits and signs become ASCII; East Asian punctuation stays, but for points, commas and colons
-      between digits. Half-width kana, ligatures and mathematical letters become ordinary letters.
+    - Full-width letters, digits and signs become ASCII; East Asian punctuation stays, but for points and colons between
+      digits and the commas of full-width thousands. Half-width kana, ligatures and mathematical letters become ordinary
+      letters.
     - The rest is composed (NFC). No other letter, emoji or sign changes: ASCII tags in brackets come out as they were.
     """
     if text.isascii() and text.isprintable() and "  " not in text:
@@ -62,7 +64,8 @@ def clean(text: str) -> str:
     if _SURROGATES.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = _COMPATIBLE.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text.translate(_CHARACTERS))
+    text = _WIDE_THOUSANDS.sub(",", text).translate(_CHARACTERS)
+    text = _COMPATIBLE.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
     if not text.isascii():
         text = _without_typography(text)
     text = _BLANK_LINES.sub("\n\n", _LINE_ENDS.sub("\n", _SPACES.sub(" ", text)))

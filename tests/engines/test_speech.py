@@ -377,3 +377,15 @@ def test_the_report_names_the_voice_and_an_error_its_text(engine, runtime):
         assert ctx.report.params["voice"] == name
     with pytest.raises(InvalidRequest, match=r"^Text 2 of 3: The text is empty"):
         speech.talk_list(engine, [("One.", 0), (" ", 0), ("Two.", 0)], None, None, runtime.context())
+
+
+def test_the_language_of_the_options_decides_how_numbers_are_said(runtime):
+    engine = LoadedDummy(runtime)
+    engine.manifest = replace(
+        MANIFEST, options=(*MANIFEST.options, Option("language", "Auto", "", choices=("Auto", "German")))
+    )
+    for language, said in (("Auto", "It costs five dollars."), ("German", "It costs $5.")):
+        (segment,) = speech.talk(
+            engine, "It costs $5.", None, Options("dummy", {"language": language}), runtime.context(), "on"
+        ).segments
+        assert segment.text == said

@@ -10,5 +10,6 @@ same with large automata: `normalise(text, language, engine="wetext")`.
 from .language import guess_language
 from .tags import tag_spans
 from .text import ENGINES, normalise
+from .wetext import require_wetext
 
-__all__ = ["ENGINES", "guess_language", "normalise", "tag_spans"]
+__all__ = ["ENGINES", "guess_language", "normalise", "require_wetext", "tag_spans"]

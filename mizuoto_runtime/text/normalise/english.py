@@ -11,17 +11,26 @@ from ..english.numbers import ordinal
 from ..english.roman import ROMAN, roman_value
 from . import english_readings as say
 from . import english_tables as tables
-from .rewrite import DIGITS, Rule, Rules, any_of, rule
+from .rewrite import DIGITS, Rule, Rules, any_of, rule, stands_behind
 
 LETTERS = string.ascii_letters
 NUMBER = r"((?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
 _START = r"(?<![\w.\-/:])"  # nothing of the same expression stands before
 _END = r"(?![A-Za-z0-9/]|[-.:,][0-9])"  # and nothing follows
-_HALF = r"([AaPp])(?:[Mm]\b|\.[Mm](?:\.(?= [a-z0-9]|[,;:)?!])|(?!\w)))"
-_SIGN = "[" + "".join(sign for sign in tables.CURRENCIES if len(sign) == 1) + "]"
+_HALF = r"([AaPp])(?:[Mm]\b|\.[Mm](?:\.(?= [a-z0-9]| ?[-–]|[,;:)?!])|(?!\w)))"
+_SIGNS_OF_MONEY = [sign for sign in tables.CURRENCIES if not sign.isalpha()]
+_SIGN = any_of(_SIGNS_OF_MONEY)
 _CURRENCY = any_of(tables.CURRENCIES)
 _MAGNITUDE = rf"(?:\s?({any_of(tables.MONEY_MAGNITUDES)})\b)?"
 _SPACED = r"[0-9]{1,3}(?: [0-9]{3})+(?![0-9])"
+_BEHIND_DAYTIME = re.compile(r"[0-9]\s?[AaPp]\.?[Mm]\.?\s?\Z")
+_BEHIND_ON = re.compile(r"\b(?:[Oo]n|[Ss]ince|[Uu]ntil|[Tt]ill|[Dd]ated|[Dd]ue) \Z")
+_BEHIND_ARTICLE = re.compile(r"\b(?i:an?|the|this|that|my|your|his|her|our|their|its) \Z")
+_BEHIND_CALL = re.compile(r"\b(?i:call|dial|phone|ring|text)(?:s|ed|l?ing)? \Z")
+_BEHIND_STREET = re.compile(rf"\b(?!(?:{any_of(tables.NO_STREETS)}) )[A-Z][a-z]+ \Z")
+_DIMENSION = r"[ -](?:tall|wide|long|high|deep|thick|apart)\b"
+_QUOTE = re.compile('"')
+_MAX_QUOTE = 200  # characters looked back for the start of a quotation
 
 
 SIGNS = "".join(dict.fromkeys("-*_~^|.:(" + "".join(symbol[0] for symbol in tables.SYMBOLS)))
@@ -33,7 +42,7 @@ def rules() -> Rules:
     """The rules for what starts with a digit, a sign or a letter, in order of precedence."""
     ornament = rule(SIGNS, r"([^\w\s.:(])\1\1+", lambda m: m[0])
     symbols = rule(SIGNS, f"({any_of(tables.SYMBOLS)})", lambda m: tables.SYMBOLS[m[1]])
-    numbers = [*_dates(), *_phones(), *_money(), *_amounts(), *_numbers(), *_between()]
+    numbers = [*_names(), *_dates(), *_phones(), *_money(), *_lengths(), *_amounts(), *_numbers(), *_between()]
     return Rules([ornament, *numbers, symbols, *_words()])
 
 
@@ -44,8 +53,32 @@ def starts() -> re.Pattern[str]:
     words = any_of([*tables.month_names(), *tables.TITLES, *_cues(), *_kings(), "et al.", "vs", "VS", "v", "V"])
     return re.compile(
         rf"[0-9{signs}]|[.:(](?=[0-9])"
-        rf"|(?<![\w.&])(?:(?:{words}|(?i:{any_of(tables.BEFORE_NUMBERS)})\.)(?![a-z])|[A-Za-z&][A-Za-z.]{{0,9}}\.)"
+        rf"|(?<![\w.&])(?:(?:{words}|(?i:{any_of(tables.BEFORE_NUMBERS)})\.)(?![a-z])|[A-Za-z&][A-Za-z.]{{0,9}}\."
+        r"|[A-Z]{1,2}\$(?=\s?[0-9]))"
     )
+
+
+@cache
+def _units() -> dict[str, tuple[str, ...]]:
+    return {unit: tuple(forms) for unit, forms in tables.shared_tables()["units"].items()} | tables.UNITS
+
+
+def _names() -> list[Rule]:
+    """Numbers behind a name, whose points and dashes are no decimals, ranges or magnitudes: "Llama-3.1-8B"."""
+    unit = rf"[0-9.]+(?:{any_of(_units())})(?!\w)"
+    behind = (
+        rf"(?:(?<=[^\W\d_])|(?<=[^\W\d_]-)(?!{unit})"
+        r"(?<![0-9][A-Za-z]-)(?<![0-9][A-Za-z]{2}-)(?<![0-9][A-Za-z]{3}-))"
+    )
+    release = r"[0-9]+(?:\.[0-9]+){0,2}"
+    size = r"[0-9]+(?:\.[0-9]+)?(?=[BMKbk](?![A-Za-z0-9]))"
+    return [
+        rule(
+            DIGITS,
+            rf"{behind}((?:{release}-)?{size}|[0-9]+(?:\.[0-9]+){{1,2}}(?!\.?[0-9]))",
+            lambda m: say.name_parts(m[1]),
+        )
+    ]
 
 
 def _dates() -> list[Rule]:
@@ -68,6 +101,7 @@ def _dates() -> list[Rule]:
             lambda m: say.date(reader, m[1], m[3], m[4]),
         ),
         rule(DIGITS, rf"{_START}([0-9]{{1,2}})/([0-9]{{1,2}})/([0-9]{{4}}|[0-9]{{2}}){_END}", slashed),
+        rule(DIGITS, rf"{_START}([0-9]{{1,2}})-([0-9]{{1,2}})-([0-9]{{4}}){_END}", slashed),
         rule(
             DIGITS,
             rf"{_START}([0-9]{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]({month})\b"
@@ -92,6 +126,7 @@ def _phones() -> list[Rule]:
         ),
         rule(DIGITS, rf"{_START}[0-9]{{3}}-[0-9]{{4}}{_END}", lambda m: say.spelled(m[0])),
         rule(DIGITS, rf"{_START}[0-9]+(?:-[0-9]+){{2,}}{_END}", lambda m: say.spelled(m[0])),
+        rule(DIGITS, rf"{_START}0[0-9]{{2,4}}(?:[ -][0-9]{{3,6}}){{1,3}}{_END}", lambda m: say.spelled(m[0])),
         rule(DIGITS, rf"[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}{_END}", lambda m: say.dotted(m[0])),
         rule(DIGITS, r"[0-9]+(?:\.[0-9]+){2,}", lambda m: say.version(m[0])),
     ]
@@ -105,7 +140,7 @@ def _money() -> list[Rule]:
     def price(m: re.Match[str]) -> str:
         return say.amount(m[2], m[1], m[3]) + (f" per {tables.PER[m[4]]}" if m[4] else "")
 
-    signs = "".join(sign for sign in tables.CURRENCIES if len(sign) == 1)
+    signs = "".join(dict.fromkeys(sign[0] for sign in _SIGNS_OF_MONEY))
     return [
         rule(signs, rf"({_SIGN}){NUMBER}{_MAGNITUDE}\s?[-–]\s?\1?{NUMBER}{_MAGNITUDE}", span),
         rule(signs, rf"({_SIGN})\s?{NUMBER}{_MAGNITUDE}(?:/({any_of(tables.PER)})\b)?", price),
@@ -118,16 +153,65 @@ def _money() -> list[Rule]:
     ]
 
 
+def _lengths() -> list[Rule]:
+    unit = any_of(_units().keys() - {"s"})  # "2x4s" are several
+
+    def sides(m: re.Match[str]) -> str:
+        numbers = re.findall("[0-9.]+", m[1])
+        is_long = all(re.fullmatch("[0-9]{3,4}", number) for number in numbers)
+        words = " by ".join(say.side(number, is_long) for number in numbers)
+        return f"{words} {_units()[m[2]][1]}" if m[2] else words
+
+    def both(m: re.Match[str]) -> str:
+        forms = tables.LENGTHS[m[2]]
+        return f"{say.counted(m[1], forms)} by {say.counted(m[3], forms)}"
+
+    return [
+        rule(
+            DIGITS,
+            rf"(?<!\w)([0-9]+(?:\.[0-9]+)?(?:\s?[x×]\s?[0-9]+(?:\.[0-9]+)?)+)(?:\s?({unit}))?(?![\w^])",
+            sides,
+        ),
+        rule(
+            DIGITS,
+            r"(?<![\w'’])([0-9])['’](?: ?([0-9]{1,2})(?:\"|['’]{2}|″)|([0-9]|1[01])(?![\w'’\"″]|\.[0-9]))",
+            lambda m: f"{say.quantity(m[1])} foot {say.quantity(m[2] or m[3])}",
+        ),
+        rule(DIGITS, rf"(?<![\w'\"]){NUMBER}(['\"]) ?(?:by|x|×) ?{NUMBER}\2(?!\w)", both),
+        rule(DIGITS, rf"(?<![\w'\"]){NUMBER}(['\"])(?!\w)", _length),
+    ]
+
+
+def _length(m: re.Match[str]) -> str | None:
+    one, _ = forms = tables.LENGTHS[m[2]]
+    is_adjective = stands_behind(_BEHIND_ARTICLE, m)
+    if m[2] == "'":
+        is_length = is_adjective or re.match(_DIMENSION, m.string[m.end() : m.end() + 8]) is not None
+    else:
+        is_length = not _is_in_quotation(m.string, m.start())
+    if not is_length:
+        return None
+    return f"{say.quantity(m[1])} {one}" if is_adjective else say.counted(m[1], forms)
+
+
+def _is_in_quotation(text: str, at: int) -> bool:
+    """Whether a double quote is open at `at`; one behind a digit closes, or it means inches."""
+    is_open = False
+    for quote in _QUOTE.finditer(text, max(text.rfind("\n", 0, at) + 1, at - _MAX_QUOTE), at):
+        is_open = not is_open and not text[quote.start() - 1 : quote.start()].isdigit()
+    return is_open
+
+
 def _amounts() -> list[Rule]:
-    units = {unit: tuple(forms) for unit, forms in tables.shared_tables()["units"].items()} | tables.UNITS
     attached = any_of(m for m in tables.MAGNITUDES if len(m) < 3)
 
     def measured(m: re.Match[str]) -> str:
-        words = say.counted(m[1], units[m[2]])
+        words = say.counted(m[1], _units()[m[2]])
         return f"{words} per {tables.PER[m[3]]}" if m[3] else words
 
-    def feet(m: re.Match[str]) -> str:
-        return f"{say.counted(m[1], units['ft'])} {say.counted(m[2], ('inch', 'inches'))}"
+    def and_part(m: re.Match[str]) -> str:
+        words = f"{say.quantity(m[1])} and {tables.PARTS[m[2]]}"
+        return f"{words} {_units()[m[3]][1]}" if m[3] else words
 
     def magnitude(m: re.Match[str]) -> str:
         if m[2] == "K" and m[1] in ("2", "4", "8"):
@@ -136,10 +220,14 @@ def _amounts() -> list[Rule]:
 
     return [
         rule(DIGITS, r"(?<!\w)([1-9][0-9]{2}0|[2-9]0)['’]?s\b", lambda m: say.decade(m[1])),
-        rule(DIGITS, r"(?<!\w)([0-9])['’] ?([0-9]{1,2})(?:\"|['’]{2}|″)", feet),
+        rule(
+            DIGITS,
+            rf"(?<!\w)([0-9]{{1,6}})\s?([{''.join(tables.PARTS)}])(?:[ -]?({any_of(_units())})(?!\w))?",
+            and_part,
+        ),
         rule(
             DIGITS + ".",
-            rf"(?<!\w){NUMBER}[ -]?({any_of(units)})(?:/({any_of(tables.PER)}))?(?![\w²³]|['’/]\w)",
+            rf"(?<!\w){NUMBER}[ -]?({any_of(_units())})(?:/({any_of(tables.PER)}))?(?![\w²³]|['’/]\w)(?:\.(?= [a-z]))?",
             measured,
         ),
         rule(DIGITS + ".", rf"(?<!\w){NUMBER}({attached})(?!\w)", magnitude),
@@ -147,17 +235,26 @@ def _amounts() -> list[Rule]:
 
 
 def _numbers() -> list[Rule]:
-    def sides(m: re.Match[str]) -> str:
-        return " by ".join(say.plain(side) for side in re.findall("[0-9.]+", m[0]))
+    reader = DateReader(tables.shared_tables()["months"])
+
+    def is_dated(m: re.Match[str]) -> bool:
+        return stands_behind(_BEHIND_ON, m) and not m.string.startswith(" of", m.end())
+
+    called = r"(?:112|999|988|[1-8]11)"
 
     return [
-        rule(DIGITS, rf"{_START}24/7{_END}", "twenty-four seven"),
+        rule(DIGITS, rf"{_START}911{_END}", "nine one one"),
+        rule(DIGITS, rf"{called}{_END}", lambda m: say.spelled(m[0]) if stands_behind(_BEHIND_CALL, m) else None),
         rule(
             DIGITS,
-            rf"{_START}([0-9]{{1,6}}) ([0-9]{{1,3}})/([0-9]{{1,3}}){_END}",
+            rf"{_START}([0-9]{{1,6}})[ -]([0-9]{{1,3}})/([0-9]{{1,3}}){_END}",
             lambda m: f"{say.quantity(m[1])} and {say.fraction(m[2], m[3])}",
         ),
-        rule(DIGITS, rf"{_START}([0-9]{{1,4}})/([0-9]{{1,4}}){_END}", lambda m: say.fraction(m[1], m[2])),
+        rule(
+            DIGITS,
+            rf"{_START}([0-9]{{1,4}})/([0-9]{{1,4}}){_END}",
+            lambda m: say.slashed(reader, m[1], m[2], is_dated(m)),
+        ),
         rule(DIGITS, rf"(?<!\w){NUMBER}[eE]([-+]?)([0-9]{{1,3}})(?!\w)", lambda m: say.power(m[1], m[2], m[3])),
         rule(
             DIGITS,
@@ -166,7 +263,6 @@ def _numbers() -> list[Rule]:
         ),
         rule(DIGITS, r"((?:[0-9]{1,3},)?[0-9]+)(?:st|nd|rd|th|ST|ND|RD|TH)\b", lambda m: say.rank(m[1])),
         rule(DIGITS, rf"(?<![\w.,]){_SPACED}", lambda m: say.quantity(m[0].replace(" ", ""))),
-        rule(DIGITS, r"(?<!\w)[0-9]+(?:\.[0-9]+)?(?:\s?[x×]\s?[0-9]+(?:\.[0-9]+)?)+(?!\w)", sides),
         rule(DIGITS, r"(?<=[^\W_])([0-9]+)", lambda m: say.code(m[1])),
         rule(DIGITS, r"(?<=[^\W\d_]-)([0-9]+)", lambda m: say.code(m[1])),
         rule(
@@ -182,6 +278,7 @@ def _numbers() -> list[Rule]:
 def _between() -> list[Rule]:
     """Signs whose reading depends on what stands beside them."""
     return [
+        rule("-–", "[-–](?= ?[0-9])", lambda m: "to" if stands_behind(_BEHIND_DAYTIME, m) else None),
         rule("-", r"-(?<=[0-9] -)(?= [0-9.,]+\s?=)", "minus"),
         rule("-", r"-(?<![\w)\]%°.,/\-]-)(?=[$€£¥]?\.?[0-9])", "minus"),
         rule("-–", r"[-–](?:(?<=[0-9%°][-–])|(?<=[0-9][A-Za-z][-–])|(?<=[0-9] [-–])|(?<=[0-9][a-z]{2}[-–]))"
@@ -219,6 +316,7 @@ def _words() -> list[Rule]:
             rf"({month})\.? ([0-9]{{1,2}})(?:st|nd|rd|th)?\b(?![:%/]|[.,][0-9])(?:,? ([0-9]{{4}})\b(?![.,]?[0-9]))?",
             month_day,
         ),
+        rule(LETTERS, rf"({month})\.?(?=,? [0-9]{{4}}\b)", lambda m: names[m[1]]),
         rule(
             LETTERS,
             rf"({any_of([*tables.BEFORE_NUMBERS, *map(str.capitalize, tables.BEFORE_NUMBERS)])})\. ?(?=[0-9])",
@@ -256,6 +354,8 @@ def _abbreviation(m: re.Match[str]) -> str | None:
     after = m.string[m.end() : m.end() + 3]
     if re.match(r" [A-Z]", after):
         words = _titles().get(short[:-1], words)
+    elif short == "Dr." and stands_behind(_BEHIND_STREET, m):
+        words = "Drive"
     is_end = (
         not after.strip() or after[0] == "\n" or (short in tables.ENDS_SENTENCES and re.match(r" ['\"(A-Z]", after))
     )

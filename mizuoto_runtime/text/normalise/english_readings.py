@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from ..english.dates import DateReader, read_time
 from ..english.digits import number_words
 from ..english.numbers import cardinal, digit_names, ordinal, year
-from .english_tables import CURRENCIES, MONEY_MAGNITUDES
+from .english_tables import CURRENCIES, DENOMINATORS, MONEY_MAGNITUDES, PAIRS
 
 _YEARS = range(1100, 2100)  # numbers of four digits without a comma that are read in pairs
-_MAX_DENOMINATOR = 100
+_MAX_DENOMINATOR = 1000
+_MIN_SHARE = 10  # of "80/20"
 
 
 def plain(number: str) -> str:
@@ -38,6 +39,18 @@ def spelled(digits: str) -> str:
 def version(number: str) -> str:
     """Parts between points: "1.2.10" -> "one point two point ten"."""
     return " point ".join(map(quantity, number.split(".")))
+
+
+def name_parts(number: str) -> str:
+    """What follows the name of a model, part by part: "3.1-8" -> "three point one eight"."""
+    return " ".join(map(_release, number.split("-")))
+
+
+def _release(number: str) -> str:
+    whole, *rest = number.split(".")
+    if len(rest) > 1:
+        return version(number)
+    return " point ".join([code(whole), *(" ".join(digit_names(part)) for part in rest)])
 
 
 def dotted(address: str) -> str:
@@ -76,6 +89,34 @@ def fraction(top: str, bottom: str) -> str:
         return f"{quantity(top)} slash {quantity(bottom)}"
     name = {2: "half", 4: "quarter"}.get(d) or rank(bottom)
     return f"{cardinal(n)} {name if n == 1 else 'halves' if d == 2 else name + 's'}"
+
+
+def slashed(reader: DateReader, top: str, bottom: str, dated: bool) -> str:
+    """Two numbers with a slash: "3/4" -> "three quarters", "50/50" -> "fifty fifty", "12/25" -> a date.
+
+    Args:
+        reader: Of dates.
+        top: Before the slash.
+        bottom: After it.
+        dated: Whether a date is expected there: "on 1/2" -> "on January second".
+    """
+    if pair := PAIRS.get(f"{top}/{bottom}"):
+        return pair
+    n, d = int(top), int(bottom)
+    day = date(reader, None, top, bottom)
+    if day and dated:
+        return day
+    if n == d or (n + d == 100 and min(n, d) >= _MIN_SHARE):
+        return f"{quantity(top)} {quantity(bottom)}"
+    is_fraction = n == 1 or d in DENOMINATORS
+    return day if day and not is_fraction else fraction(top, bottom)
+
+
+def side(digits: str, is_long: bool) -> str:
+    """One of the numbers of "1920x1080", of which those with three and four digits are read in pairs if all are."""
+    if not is_long:
+        return plain(digits)
+    return " ".join(number_words(digits, "", None, first=len(digits) == 4, negative=False))
 
 
 def decade(number: str) -> str:

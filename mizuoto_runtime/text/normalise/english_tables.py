@@ -100,6 +100,14 @@ CURRENCIES = {
     "GBP": ("pound", "pounds", "penny", "pence"), "JPY": ("yen", "yen", "sen", "sen"),
     "CNY": ("yuan", "yuan", "fen", "fen"), "RMB": ("yuan", "yuan", "fen", "fen"),
     "CHF": ("Swiss franc", "Swiss francs", "centime", "centimes"),
+    "US$": ("US dollar", "US dollars", "cent", "cents"),
+    "HK$": ("Hong Kong dollar", "Hong Kong dollars", "cent", "cents"),
+    "C$": ("Canadian dollar", "Canadian dollars", "cent", "cents"),
+    "CA$": ("Canadian dollar", "Canadian dollars", "cent", "cents"),
+    "A$": ("Australian dollar", "Australian dollars", "cent", "cents"),
+    "AU$": ("Australian dollar", "Australian dollars", "cent", "cents"),
+    "NZ$": ("New Zealand dollar", "New Zealand dollars", "cent", "cents"),
+    "S$": ("Singapore dollar", "Singapore dollars", "cent", "cents"),
 }  # fmt: skip
 """Sign or code -> unit and hundredth, each singular and plural."""
 
@@ -117,11 +125,30 @@ SYMBOLS = {
     "≠": "is not equal to", "≈": "approximately", "±": "plus or minus", "×": "times", "÷": "divided by",
     "%": "percent", "‰": "per mille", "°": "degrees", "℃": "degrees Celsius", "℉": "degrees Fahrenheit",
     "½": "one half", "⅓": "one third", "⅔": "two thirds", "¼": "one quarter", "¾": "three quarters",
+    "⅛": "one eighth", "⅜": "three eighths", "⅝": "five eighths", "⅞": "seven eighths",
     "²": "squared", "³": "cubed", "√": "square root of", "∞": "infinity", "§": "section", "№": "number",
     "$": "dollars", "€": "euros", "£": "pounds", "¥": "yen", "₩": "won", "₹": "rupees", "₽": "rubles", "¢": "cents",
     "#": "hash", "™": "", "®": "", "©": "copyright",
 }  # fmt: skip
 """Signs wherever they stand, longest first; runs of three and more of one are ornaments and stay."""
+
+PARTS = {
+    "½": "a half", "⅓": "a third", "⅔": "two thirds", "¼": "a quarter", "¾": "three quarters", "⅛": "an eighth",
+    "⅜": "three eighths", "⅝": "five eighths", "⅞": "seven eighths",
+}  # fmt: skip
+"""Behind a number: "1½" is "one and a half"."""
+
+PAIRS = {"24/7": "twenty-four seven", "9/11": "nine eleven"}
+DENOMINATORS = frozenset([*range(2, 11), 16, 32, 64, 100, 1000])
+"""Of fractions that people write with a slash; over others it is a day of a month: "12/25"."""
+
+LENGTHS = {"'": ("foot", "feet"), '"': ("inch", "inches")}
+
+NO_STREETS = (
+    "The", "A", "Dear", "My", "Our", "Your", "His", "Her", "Their", "Hi", "Hello", "Hey", "Yes", "No", "Thanks", "Good",
+    "Ask", "Call", "See", "Is", "And", "But", "Oh", "So", "Well",
+)  # fmt: skip
+"""Words in front of a doctor, not of a drive."""
 
 ADDRESS_SIGNS = {
     ".": "dot", "/": "slash", "@": "at", "-": "dash", "_": "underscore", "?": "question mark", "=": "equals",

@@ -15,9 +15,14 @@ HAN = "\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
 _HAN = re.compile(f"[{HAN}]")
 _HAN_AFTER = re.compile(rf"(?:[^\w\s]|[\d_]){{0,24}}[{HAN}]")
-_LETTER_AFTER = re.compile(r"(?:\W|[\d_]){0,24}([^\W\d_])")
+_UNIT = r"(?<=[0-9])[A-Za-z]{1,3}(?![A-Za-z0-9])"
+_LETTER_AFTER = re.compile(rf"(?:\W|[\d_]|{_UNIT}){{0,24}}([^\W\d_])")
 _AFTER_UNIT = re.compile(r"[0-9][A-Za-z]{1,3}\Z")
 _REACH = 24  # characters looked at on each side for the language of a number
+
+
+_Match = Callable[[str, int], "re.Match[str] | None"]
+_Read = Callable[["re.Match[str]"], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +54,19 @@ class Rules:
     """Rules in order of precedence, found by the character that a match starts with."""
 
     def __init__(self, rules: Sequence[Rule]):
-        self._by_first: dict[str, list[Rule]] = {}
+        self._by_first: dict[str, list[tuple[_Match, _Read]]] = {}  # bound once: a number tries some thirty
         for one in rules:
-            for first in one.first:
-                self._by_first.setdefault(first, []).append(one)
+            for first in dict.fromkeys(one.first):
+                self._by_first.setdefault(first, []).append((one.pattern.match, one.read))
         self.first = "".join(self._by_first)
         """Every character that a match may start with."""
 
     def read(self, text: str, at: int) -> tuple[str, int] | None:
         """Words for what starts at `at` and where it ends; None if no rule has a reading."""
-        for one in self._by_first.get(text[at], ()):
-            m = one.pattern.match(text, at)
+        for match, read in self._by_first.get(text[at], ()):
+            m = match(text, at)
             if m is not None:
-                words = one.read(m)
+                words = read(m)
                 if words is not None:
                     return words, m.end()
         return None
@@ -97,6 +102,11 @@ def rewrite(text: str, starts: re.Pattern[str], choose: Callable[[str, int], Rul
     return "".join(out)
 
 
+def stands_behind(pattern: re.Pattern[str], m: re.Match[str]) -> bool:
+    """Whether `pattern`, which has to end in an end of text, matches what is written right before the match `m`."""
+    return pattern.search(m.string, max(0, m.start() - _REACH), m.start()) is not None
+
+
 def _would_join(before: str, after: str) -> bool:
     return before.isalnum() and after.isalnum() and before < EAST_ASIAN and after < EAST_ASIAN
 
@@ -115,19 +125,35 @@ def touches_han(text: str, at: int) -> bool:
 
 
 def is_among_words(text: str, at: int) -> bool:
-    """Whether the nearest letters on both sides of `at` are no ideographs, or one is written right before it."""
-    left = _letter_before(text, at)
+    """Whether the nearest letters on both sides of `at` are no ideographs, or one is written right before it.
+
+    Units, that is one to three letters behind a digit, do not count.
+    """
+    left = _letter_before(text, at, skip_units=True)
     if left < 0 or _is_han(text[left]):
         return False
     if text[left + 1 : at] in ("", "-"):
-        return _AFTER_UNIT.search(text, max(0, left - 4), left + 1) is None
+        return True
     right = _LETTER_AFTER.match(text, at)
     return right is not None and not _is_han(right[1])
 
 
-def _letter_before(text: str, at: int) -> int:
+def has_han_near(text: str, at: int) -> bool:
+    """Whether an ideograph is written within a few words of `at`."""
+    return _HAN.search(text, max(0, at - _REACH), at + _REACH) is not None
+
+
+def _letter_before(text: str, at: int, skip_units: bool = False) -> int:
     """Where the last letter before `at` is, or -1 if it is far."""
-    return next((i for i in range(at - 1, max(-1, at - 1 - _REACH), -1) if text[i].isalpha()), -1)
+    i, far = at - 1, max(-1, at - 1 - _REACH)
+    while i > far:
+        if text[i].isalpha():
+            unit = _AFTER_UNIT.search(text, max(0, i - 3), i + 1) if skip_units else None
+            if unit is None:
+                return i
+            i = unit.start()
+        i -= 1
+    return -1
 
 
 def _is_han(c: str) -> bool:

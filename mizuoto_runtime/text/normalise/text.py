@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from ...errors import InvalidRequest, did_you_mean
 from . import chinese, chinese_readings, chinese_tables, english, english_readings, english_tables
 from .addresses import read_addresses
 from .caps import fold_caps
-from .rewrite import Rules, has_han, is_among_words, rewrite, touches_han
+from .rewrite import Rules, has_han, has_han_near, is_among_words, rewrite, touches_han
 from .tags import tag_spans
 from .weekdays import read_days
 from .wetext import by_wetext
@@ -18,6 +18,8 @@ from .wetext import by_wetext
 ENGINES = ("builtin", "wetext")
 _MAX_PASSES = 4  # a reading may complete another expression ("5%.com"); more than two passes are not known to be needed
 _LANGUAGES = ("en", "zh")
+_OPERATORS = frozenset("+=<>≤≥≠≈±×÷")  # between letters in Chinese, too, if the text is
+_TO_NUMBER = re.compile(r"[A-Za-z][A-Za-z$.]{0,3}\s?")
 
 
 def normalise(
@@ -25,7 +27,6 @@ def normalise(
     language: str,
     *,
     engine: str = "builtin",
-    protect: Iterable[tuple[int, int]] | None = None,
     lower_caps: bool = False,
 ) -> str:
     """`text` with what is not written in words put into words, for engines that read words only.
@@ -33,13 +34,12 @@ def normalise(
     Numbers, ranks, fractions, dates, times, money, units, telephone numbers, versions, addresses, signs, and in English
     short forms and roman numerals. Words stay, and white space and punctuation, but for the points of short forms.
     A number that touches ideographs is read in Chinese, one among English words in English. Normalising the result
-    again changes nothing ("builtin"). Clean the text first: only ASCII digits are read.
+    again changes nothing ("builtin"). Tags pass through. Clean the text first: only ASCII digits are read.
 
     Args:
         text: Any text.
         language: A BCP 47 tag; what is neither English nor Chinese comes back as it is.
         engine: "builtin", or "wetext" for the optional package, which has other readings.
-        protect: Ascending (start, end) to pass through untouched; None for `tag_spans(text)`.
         lower_caps: Puts runs of three and more words in capitals into lower case; English only.
 
     Raises:
@@ -58,20 +58,20 @@ def normalise(
     else:
         read = partial(_settled, read=_english if prefix == "en" else _chinese)
     out = []
-    for piece, is_open in _pieces(text, tag_spans(text) if protect is None else protect):
+    for piece, is_open in _pieces(text):
         words = read(piece) if is_open else piece
         out.append(fold_caps(words) if lower_caps and is_open and prefix == "en" else words)
     return "".join(out)
 
 
-def _pieces(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[str, bool]]:
-    """Text, and whether it is not protected."""
+def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """Text, and whether it is no tag."""
     at = 0
-    for start, end in spans:
+    for start, end in tag_spans(text):
         if start > at:
             yield text[at:start], True
-        yield text[max(at, start) : end], False
-        at = max(at, end)
+        yield text[start:end], False
+        at = end
     if at < len(text):
         yield text[at:], True
 
@@ -104,4 +104,7 @@ def _english_unless_by_han(text: str, at: int) -> Rules:
 
 
 def _chinese_unless_among_words(text: str, at: int) -> Rules:
-    return english.rules() if is_among_words(text, at) else chinese.rules()
+    if text[at] in _OPERATORS and has_han_near(text, at):
+        return chinese.rules()
+    number = _TO_NUMBER.match(text, at)  # its letters are no word that it is among
+    return english.rules() if is_among_words(text, number.end() if number else at) else chinese.rules()

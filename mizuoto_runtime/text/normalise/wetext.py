@@ -20,6 +20,18 @@ def has_wetext() -> bool:
     return find_spec("wetext") is not None
 
 
+def require_wetext() -> None:
+    """Nothing, if the optional package is there.
+
+    Raises:
+        Unsupported: It is not installed.
+    """
+    if not has_wetext():
+        raise Unsupported(
+            "The text engine 'wetext' is not installed: run `pip install wetext`, or choose another way to normalise."
+        )
+
+
 @cache
 def _normalizer(language: str) -> Any:
     import wetext  # type: ignore[import-not-found]
@@ -33,10 +45,7 @@ def by_wetext(text: str, language: str) -> str:
     Raises:
         Unsupported: The package is not installed.
     """
-    if not has_wetext():
-        raise Unsupported(
-            "The text engine 'wetext' is not installed: run `pip install wetext`, or choose the engine 'builtin'."
-        )
+    require_wetext()
     return "".join(_read(line, language) for line in text.splitlines(keepends=True))
 
 

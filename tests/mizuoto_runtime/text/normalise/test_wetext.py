@@ -44,5 +44,5 @@ def test_long_texts_are_cut_and_failures_are_left():
 
 def test_without_the_package_there_is_one_sentence(monkeypatch):
     monkeypatch.setattr(wetext, "has_wetext", lambda: False)
-    with pytest.raises(Unsupported, match=r"'wetext' is not installed: run `pip install wetext`, or choose"):
+    with pytest.raises(Unsupported, match=r"'wetext' is not installed: run `pip install wetext`, or choose another"):
         normalise("5", "en", engine="wetext")
