@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import bench, checks, demo, serve
 from .console import Stop
-from .environment import BUILT, add_bench_packages, ensure_environment
+from .environment import BUILT, add_bench_packages, ensure_environment, ensure_second_environment
 from .host import ensure_host
 from .stamps import locked
 
@@ -51,6 +51,7 @@ def _run(options: argparse.Namespace, rest: Sequence[str]) -> int:
         return demo.run(python, host)
     if options.command == "serve":
         return serve.run(python, host, port)
+    _prepare_oracles()
     return checks.test(python, host, rest)
 
 
@@ -72,8 +73,14 @@ def _prepare_host() -> tuple[Path, Path]:
         return ensure_environment(), ensure_host()
 
 
+def _prepare_oracles() -> None:
+    with locked(BUILT / ".lock"):
+        ensure_second_environment()
+
+
 def _prepare_bench() -> tuple[Path, Path]:
     python, host = _prepare_host()
+    _prepare_oracles()
     with locked(BUILT / ".lock"):
         add_bench_packages()
     return python, host

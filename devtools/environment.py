@@ -1,4 +1,7 @@
-"""Builds `.venv`, the Python environment that the host, the tests and the benches run in, and reuses it."""
+"""Builds `.venv`, the Python environment that the host, the tests and the benches run in, and reuses it.
+
+Beside it stands `.venv5` for upstream packages that need transformers 5, which no environment can have beside 4.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from .stamps import Stamp
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
+VENV5 = ROOT / ".venv5"
 BUILT = ROOT / ".host"
 DISK_SPACE = "2 GB, or several GB more where pip brings torch's CUDA build,"
 
@@ -33,17 +37,17 @@ NO_CONNECTION = (
 )  # fmt: skip
 
 
-def venv_python() -> Path:
-    """The interpreter of `.venv`, whether or not it is built."""
-    return VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+def venv_python(venv: Path | None = None) -> Path:
+    """The interpreter of `.venv`, or of another environment, whether or not it is built."""
+    return (venv or VENV) / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def ensure_environment() -> Path:
     """The interpreter of a complete `.venv`; builds what is missing or was asked for differently last time."""
-    base = Stamp(VENV / ".base", [TORCH, TORCH_COMPANIONS, HOST_PACKAGES, sys.platform])
+    base = _base_stamp()
     if not base.is_current() or not venv_python().exists():
         with base.building():
-            _create_venv()
+            _create_venv(VENV)
             pip_install("torch and ComfyUI's requirements", [TORCH, *HOST_PACKAGES])
             pip_install("torchvision and torchaudio", ["--no-deps", *TORCH_COMPANIONS])
             _repair_torch_companions()
@@ -55,6 +59,23 @@ def ensure_environment() -> Path:
             # Without what they pin for their own command lines and web pages.
             pip_install("upstream packages to compare with", ["--no-deps", "-r", str(oracles)])
     return venv_python()
+
+
+def ensure_second_environment() -> Path:
+    """The interpreter of a complete `.venv5`; `.venv` must be complete.
+
+    Its own packages come first, and behind them it sees those of `.venv`, so that torch is there once only.
+    """
+    requirements = ROOT / "tests" / "oracles5.txt"
+    stamp = Stamp(VENV5 / ".oracles", [_base_stamp().digest, requirements.read_text(encoding="utf-8")])
+    python = venv_python(VENV5)
+    if not stamp.is_current() or not python.exists():
+        with stamp.building():
+            _create_venv(VENV5)
+            own, shared = _site_packages(python), _site_packages(venv_python())
+            (own / "shared.pth").write_text(f"{shared}\n", encoding="utf-8")
+            pip_install("upstream packages on transformers 5", ["--no-deps", "-r", str(requirements)], python)
+    return python
 
 
 def add_bench_packages() -> None:
@@ -76,13 +97,22 @@ def has_accelerator(python: Path) -> bool:
     return subprocess.run([str(python), "-c", code], capture_output=True, check=False).returncode == 0
 
 
-def pip_install(title: str, arguments: Sequence[str]) -> None:
-    """Install into `.venv`.
+def pip_install(title: str, arguments: Sequence[str], python: Path | None = None) -> None:
+    """Install into `.venv`, or the environment of another interpreter.
 
     Raises:
         Stop: pip could not; the sentence says which package and why.
     """
-    command = [str(venv_python()), "-m", "pip", "install", "--no-compile", "--no-input", "--progress-bar", "off"]
+    command = [
+        str(python or venv_python()),
+        "-m",
+        "pip",
+        "install",
+        "--no-compile",
+        "--no-input",
+        "--progress-bar",
+        "off",
+    ]
     run_pip(title, [*command, *arguments])
 
 
@@ -118,30 +148,38 @@ def _describe_pip(line: str) -> str | None:
     return None
 
 
-def _create_venv() -> None:
+def _base_stamp() -> Stamp:
+    return Stamp(VENV / ".base", [TORCH, TORCH_COMPANIONS, HOST_PACKAGES, sys.platform])
+
+
+def _create_venv(venv: Path) -> None:
     try:
-        if VENV.exists():
-            shutil.rmtree(VENV)
+        if venv.exists():
+            shutil.rmtree(venv)
     except OSError as error:
-        raise Stop(f"Cannot replace {VENV} ({error.strerror}): close what uses it, or delete it yourself.") from None
+        raise Stop(f"Cannot replace {venv} ({error.strerror}): close what uses it, or delete it yourself.") from None
     # Built by the interpreter that lies under a venv, should dev.py run inside one: it may be the one just deleted.
     python = getattr(sys, "_base_executable", None) or sys.executable
     try:
-        run_step("virtual environment", [python, "-m", "venv", str(VENV)])
+        run_step("virtual environment", [python, "-m", "venv", str(venv)])
     except (CommandFailed, OSError) as failure:
         said = failure.output if isinstance(failure, CommandFailed) else str(failure)
         if "ensurepip" in said:
             raise Stop(f"{python} has no ensurepip: install its venv package (Debian: python3-venv).") from None
-        raise Stop(f"Cannot create {VENV}: {said.strip()[-300:]}") from None
+        raise Stop(f"Cannot create {venv}: {said.strip()[-300:]}") from None
 
 
 def _repair_torch_companions() -> None:
     """Make torchvision and torchaudio importable beside a CPU-only torch: their wheels are linked against CUDA."""
+    repair_torch_companions(_site_packages(venv_python()))
+
+
+def _site_packages(python: Path) -> Path:
     asked = subprocess.run(
-        [str(venv_python()), "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"],
+        [str(python), "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
-    repair_torch_companions(Path(asked.stdout.strip()))
+    return Path(asked.stdout.strip())
 
 
 def repair_torch_companions(site_packages: Path) -> None:

@@ -37,6 +37,10 @@ class LayerNorm(_NoInit, nn.LayerNorm):
     """`nn.LayerNorm` without initialisation."""
 
 
+class LSTM(_NoInit, nn.LSTM):
+    """`nn.LSTM` without initialisation."""
+
+
 class Embedding(_NoInit, nn.Embedding):
     """`nn.Embedding` without initialisation."""
 

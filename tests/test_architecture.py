@@ -24,7 +24,10 @@ FILES = [
 
 # Third-party modules: where, and whether only inside a function.
 EAGER = {"torch", "numpy", "safetensors"}
-LAZY = {"tokenizers", "sentencepiece", "av", "huggingface_hub", "psutil", "pysubs2", "soxr", "wetext"}
+LAZY = {
+    "tokenizers", "sentencepiece", "av", "huggingface_hub", "psutil", "pysubs2", "soxr", "wetext",
+    "jieba", "misaki", "pyopenjtalk", "pypinyin", "rjieba",
+}  # fmt: skip
 COMFY = {"folder_paths", "server", "nodes", "execution", "node_helpers", "latent_preview", "cuda_malloc"}
 COMFY_PREFIX = "comfy"
 

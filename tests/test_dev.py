@@ -41,18 +41,20 @@ def test_help_names_every_command():
 def test_test_hands_its_arguments_to_pytest(monkeypatch):
     seen = []
     monkeypatch.setattr(cli, "_prepare_host", lambda: (Path("python"), Path("comfyui")))
+    monkeypatch.setattr(cli, "ensure_second_environment", lambda: seen.append("oracles"))
     monkeypatch.setattr(checks, "test", lambda python, host, rest: seen.append(rest) or 5)
     assert cli.main(["test", "tests/test_dev.py", "-k", "help", "-x"]) == 5
-    assert seen == [["tests/test_dev.py", "-k", "help", "-x"]]
+    assert seen == ["oracles", ["tests/test_dev.py", "-k", "help", "-x"]]
 
 
 def test_bench_gets_its_host_built(monkeypatch):
     seen = []
     monkeypatch.setattr(cli, "_prepare_host", lambda: (Path("python"), Path("comfyui")))
+    monkeypatch.setattr(cli, "ensure_second_environment", lambda: seen.append("oracles"))
     monkeypatch.setattr(cli, "add_bench_packages", lambda: seen.append("packages"))
     monkeypatch.setattr(bench, "run", lambda python, host, as_json: seen.append((python, host, as_json)) or 0)
     assert cli.main(["bench", "--json"]) == 0
-    assert seen == ["packages", (Path("python"), Path("comfyui"), True)]
+    assert seen == ["oracles", "packages", (Path("python"), Path("comfyui"), True)]
 
 
 def test_benches_run_without_what_cannot_be_installed(monkeypatch, tmp_path, capsys):

@@ -124,6 +124,59 @@ class GrowingCache:
         return buffer[:, :, :end]
 
 
+class PaddedCache(GrowingCache):
+    """A growing cache whose steps of one position attend over whole blocks, the unused positions masked.
+
+    That gives the bits of a cache of any fixed length: kernels go through the keys in vectors, and a vector of masked
+    keys adds nothing. The first step, of all that is read at once, sees exactly its own positions.
+    """
+
+    def begin(self, num_tokens: int, device: torch.device) -> Step:
+        """See `KvCache`."""
+        if not self.length or self.num_padding is not None:
+            return super().begin(num_tokens, device)
+        end = self.length + num_tokens
+        positions = torch.arange(self.length, end, device=device)[None]
+        return Step(positions, _not_after(torch.arange(_whole_blocks(end), device=device), positions), causal=False)
+
+    def _stored(self, buffers: dict[int, torch.Tensor], layer: int, new: torch.Tensor, end: int) -> torch.Tensor:
+        before = buffers.get(layer)
+        seen = super()._stored(buffers, layer, new, end)
+        buffer = buffers[layer]
+        if buffer is not before:
+            buffer[:, :, end:] = 0  # a masked NaN would still be one
+        is_exact = not self.length or self.num_padding is not None
+        return seen if is_exact else buffer[:, :, : _whole_blocks(end)]
+
+
+class WholeSequence:
+    """The cache of a model that reads every sequence at once, in both directions: it keeps nothing but the angles."""
+
+    def __init__(self) -> None:
+        self._step: Step | None = None
+        self._angles: Angles | None = None
+
+    def begin(self, num_tokens: int, device: torch.device) -> Step:
+        """See `KvCache`."""
+        if self._step is None or self._step.positions.shape[1] != num_tokens:
+            self._step = Step(torch.arange(num_tokens, device=device)[None], None, causal=False)
+            self._angles = None
+        return self._step
+
+    def angles(self, step: Step, rope: Rope) -> Angles:
+        """See `KvCache`; always the same model's."""
+        if self._angles is None:
+            self._angles = rope.angles(step.positions)
+        return self._angles
+
+    def update(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """See `KvCache`."""
+        return key, value
+
+    def advance(self, num_tokens: int) -> None:
+        """See `KvCache`."""
+
+
 class StaticCache:
     """A cache of fixed size and addresses that never asks the device where it is: made for captured steps.
 
@@ -181,6 +234,10 @@ class StaticCache:
     def advance(self, num_tokens: int) -> None:
         """See `KvCache`."""
         self.length += num_tokens
+
+
+def _whole_blocks(length: int) -> int:
+    return -(-length // _BLOCK) * _BLOCK
 
 
 def _not_after(slots: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:

@@ -39,13 +39,8 @@ def read_pickle(
         ModelFileError: The file is missing, damaged, holds code, is a TorchScript program or an archive of the oldest
             PyTorch, or torch is older than 2.6.
     """
-    require_file(path)
-    _require_safe_torch(path)
-    is_zip = _is_zip(path)
-    if is_zip:
-        _refuse_programs(path)
     # Converting out of the mapped file, there is never a full copy in the stored type.
-    is_mapped = is_zip and dtype is not None
+    is_mapped = _is_safe_zip(path) and dtype is not None
     found = _named_tensors(path, _load(path, is_mapped))
     taken: set[int] = set()
     for name in list(found):
@@ -53,6 +48,34 @@ def read_pickle(
         if select is None or select(name):
             _require_values(path, name, tensor)
             yield name, _own(tensor, dtype, taken, is_mapped)
+
+
+def read_pickled_tensor(path: Path, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """The one tensor that a PyTorch file is, without a name: in memory of its own, as `read_pickle` gives them.
+
+    Raises:
+        ModelFileError: As by `read_pickle`, or it holds something else.
+    """
+    _is_safe_zip(path)
+    root = _load(path, False)
+    if not isinstance(root, torch.Tensor):
+        raise ModelFileError(f'"{path}" holds no tensor but a {type(root).__name__}; use the file of its publisher.')
+    _require_values(path, path.stem, root)
+    return _own(root, dtype, set(), False)
+
+
+def _is_safe_zip(path: Path) -> bool:
+    """Whether the file has the newer of the two layouts; either can be read safely.
+
+    Raises:
+        ModelFileError: It cannot.
+    """
+    require_file(path)
+    _require_safe_torch(path)
+    is_zip = _is_zip(path)
+    if is_zip:
+        _refuse_programs(path)
+    return is_zip
 
 
 def _require_safe_torch(path: Path) -> None:

@@ -64,10 +64,19 @@ class ByteBpe:
         Raises:
             InvalidRequest: The text holds half of a character.
         """
-        try:
-            return self._tokenizer.encode(text, add_special_tokens=False).ids
-        except (TypeError, UnicodeEncodeError) as error:
-            raise InvalidRequest(f"The text cannot be encoded: {_broken(text)}; type that place again.") from error
+        return self._encoded(text).ids
+
+    def tokens(self, text: str) -> list[str]:
+        """The pieces of `text` as the vocabulary spells them; otherwise as `encode`."""
+        return self._encoded(text).tokens
+
+    def vocabulary(self) -> dict[str, int]:
+        """Every token and its id."""
+        return self._tokenizer.get_vocab()
+
+    def control_tokens(self) -> list[str]:
+        """Special tokens, which are found in a text before anything else."""
+        return [token.content for token in self._tokenizer.get_added_tokens_decoder().values() if token.special]
 
     def decode(self, ids: Sequence[int], *, keep_specials: bool = True) -> str:
         """The text of `ids`; bytes that are no text become U+FFFD."""
@@ -83,6 +92,12 @@ class ByteBpe:
         if found is None:
             raise ModelFileError(f'The tokenizer has no token "{token}": its files belong to another model.')
         return found
+
+    def _encoded(self, text: str) -> Any:
+        try:
+            return self._tokenizer.encode(text, add_special_tokens=False)
+        except (TypeError, UnicodeEncodeError) as error:
+            raise InvalidRequest(f"The text cannot be encoded: {_broken(text)}; type that place again.") from error
 
 
 def _library() -> Any:

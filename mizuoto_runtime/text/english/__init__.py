@@ -1,6 +1,6 @@
 """The English front end: text -> phonemes of Kokoro-82M's alphabet, without a phonemizer program or a parser.
 
-    g2p = load()
+    g2p = load()                                        # load("gb") for British English
     g2p("Dr. Smith paid $3.50 on May 5th.")     # the phonemes
     g2p.convert("Tokyo is 東京").dropped        # what has no sound here: ("東京",)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,6 +16,8 @@ from torch import Tensor
 
 DATA_FOLDER = Path(__file__).parent / "data"
 """The data shipped in the pack; its README says what each file is and where it is from."""
+
+AccentName = Literal["us", "gb"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -32,6 +34,7 @@ class EnglishData:
         tables: Months, titles, units and so on, as `Normaliser` takes them.
         alphabet: Characters and phonemes of the net.
         oov: Weights of the net.
+        accent: Of dictionaries and net.
     """
 
     gold: Arrays
@@ -41,25 +44,27 @@ class EnglishData:
     tables: Mapping[str, Any]
     alphabet: Mapping[str, Any]
     oov: Mapping[str, Tensor]
+    accent: AccentName = "us"
 
     @classmethod
-    def read(cls, folder: str | Path) -> EnglishData:
-        """The data in `folder`.
+    def read(cls, folder: str | Path, accent: AccentName = "us") -> EnglishData:
+        """The data of an accent in `folder`.
 
         Raises:
             FileNotFoundError: A file is missing.
         """
-        folder = Path(folder)
+        folder, end = Path(folder), "" if accent == "us" else f"_{accent}"
         with torch.inference_mode(False):
-            oov = load_file(folder / "oov.safetensors")
+            oov = {name: tensor.float() for name, tensor in load_file(folder / f"oov{end}.safetensors").items()}
         return cls(
-            gold=_arrays(folder / "lexicon_gold.npz"),
-            silver=_arrays(folder / "lexicon_silver.npz"),
+            gold=_arrays(folder / f"lexicon_gold{end}.npz"),
+            silver=_arrays(folder / f"lexicon_silver{end}.npz"),
             tagger=_arrays(folder / "tagger.npz"),
             special=_json(folder / "tokenizer_exceptions.json"),
             tables=_json(folder / "normalize.json"),
-            alphabet=_json(folder / "oov.json"),
+            alphabet=_json(folder / f"oov{end}.json"),
             oov=oov,
+            accent=accent,
         )
 
 

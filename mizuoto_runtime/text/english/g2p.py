@@ -14,8 +14,9 @@ from functools import cached_property
 from ..split import split
 from .alphabet import LETTER, MARKS, PAUSES, QUOTES, SILENT_JOINTS, SOUNDS
 from .compounds import run_starts, settle, sound
-from .data import DATA_FOLDER, EnglishData
+from .data import DATA_FOLDER, AccentName, EnglishData
 from .dictionary import Dictionary
+from .inflect import AMERICAN, BRITISH
 from .lexicon import Lexicon
 from .normalise import Normaliser
 from .oov import OovReader
@@ -53,7 +54,7 @@ class Phonemes:
 
 
 class EnglishG2P:
-    """Reads American English in the alphabet of Kokoro-82M.
+    """Reads American or British English, as its data has it, in the alphabet of Kokoro-82M.
 
     `[word](/wˈɜɹd/)` in the text sets the phonemes of a word; if there is none in it, the word itself is read.
 
@@ -81,9 +82,9 @@ class EnglishG2P:
         return _Reader(self._source if isinstance(self._source, EnglishData) else self._source())
 
 
-def load() -> EnglishG2P:
+def load(accent: AccentName = "us") -> EnglishG2P:
     """A front end over the data shipped in the pack, which is read when the first text comes."""
-    return EnglishG2P(lambda: EnglishData.read(DATA_FOLDER))
+    return EnglishG2P(lambda: EnglishData.read(DATA_FOLDER, accent))
 
 
 class _Reader:
@@ -92,7 +93,8 @@ class _Reader:
     def __init__(self, data: EnglishData):
         self._normalise = Normaliser(data.tables)
         self._tokenise, self._tag = Tokeniser(data.special), Tagger(data.tagger)
-        self._lexicon = Lexicon(Dictionary(data.gold), Dictionary(data.silver))
+        accent = BRITISH if data.accent == "gb" else AMERICAN
+        self._lexicon = Lexicon(Dictionary(data.gold), Dictionary(data.silver), accent)
         self._oov = OovReader(data.oov, data.alphabet)
 
     def read(self, text: str) -> Phonemes:

@@ -8,7 +8,7 @@ import unicodedata
 from .alphabet import PRIMARY, SECONDARY
 from .dictionary import Dictionary
 from .digits import CURRENCIES, PLURAL_MARK, is_number, number_words
-from .inflect import INFLECTIONS, past_sound, plural_sound, progressive_sound
+from .inflect import AMERICAN, INFLECTIONS, Accent, past_sound, plural_sound, progressive_sound
 from .pieces import Ahead, Piece
 from .stress import restress
 
@@ -34,10 +34,11 @@ class Lexicon:
     Args:
         gold: Checked by hand; its readings come first.
         silver: Larger; not used for capitals that stand for a name.
+        accent: Theirs.
     """
 
-    def __init__(self, gold: Dictionary, silver: Dictionary):
-        self._gold, self._silver = gold, silver
+    def __init__(self, gold: Dictionary, silver: Dictionary, accent: Accent = AMERICAN):
+        self._gold, self._silver, self._accent = gold, silver, accent
 
     def __call__(self, piece: Piece, ahead: Ahead) -> str | None:
         """The phonemes of `piece`, or None if it is unknown."""
@@ -64,10 +65,10 @@ class Lexicon:
         spoken += [self._number_word(name) for name in number_words(digits, suffix, currency, first, bool(sign))]
         reading = " ".join(spoken)
         if suffix in ("s", "'s"):
-            return plural_sound(reading)
+            return plural_sound(reading, self._accent)
         if suffix in ("ed", "'d"):
-            return past_sound(reading)
-        return progressive_sound(reading) if suffix == "ing" else reading
+            return past_sound(reading, self._accent)
+        return (progressive_sound(reading, self._accent) if suffix == "ing" else None) or reading
 
     def _number_word(self, name: str) -> str:
         if name.endswith(PLURAL_MARK):
@@ -112,7 +113,7 @@ class Lexicon:
         return found
 
     def _plural(self, word: str) -> str:
-        return plural_sound(self._say(word))
+        return plural_sound(self._say(word), self._accent)
 
     # ---- words
 
@@ -138,8 +139,9 @@ class Lexicon:
             if stem is not None:
                 stem_level = 0.5 if sound is progressive_sound and level is None else level
                 base = self._entry(stem, tag, stem_level, ahead)
-                if base:
-                    return sound(base)
+                found = sound(base, self._accent) if base else None
+                if found:
+                    return found
         return None
 
     def _lower_is_the_word(self, word: str, tag: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from mizuoto.mizuoto_runtime.errors import ModelFileError
-from mizuoto.mizuoto_runtime.loading.pickle import read_pickle
+from mizuoto.mizuoto_runtime.loading.pickle import read_pickle, read_pickled_tensor
 from torch import nn
 
 NO_WEIGHTS = r"cannot be read as weights \(.+\): it is damaged or another kind of file. Copy or download it again"
@@ -106,6 +106,21 @@ def test_a_table_inside_itself_is_damage(path):
     torch.save(root, path)
     with pytest.raises(ModelFileError, match=r'is damaged: table "again.root" occurs twice'):
         list(read_pickle(path))
+
+
+def test_a_file_that_is_one_tensor(path):
+    stored = torch.arange(12.0).reshape(3, 4)
+    torch.save(stored.half(), path)
+    found = read_pickled_tensor(path, torch.float32)
+    assert torch.equal(found, stored)
+    assert found.dtype == torch.float32
+    for content in ({"a": stored}, [stored], "text"):
+        torch.save(content, path)
+        with pytest.raises(ModelFileError, match=f"holds no tensor but a {type(content).__name__}"):
+            read_pickled_tensor(path)
+    torch.save(print, path)
+    with pytest.raises(ModelFileError, match="was refused and nothing in it was run"):
+        read_pickled_tensor(path)
 
 
 @pytest.mark.parametrize("content", [torch.ones(3), [torch.ones(3)], "text"])

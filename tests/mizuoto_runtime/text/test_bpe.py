@@ -157,6 +157,17 @@ def test_half_a_character_is_refused(tiny):
         ByteBpe.from_folder(tiny).encode("ab\ud83d")
 
 
+def test_tokens_are_the_spellings_of_ids(tiny):
+    bpe = ByteBpe.from_folder(tiny)
+    text = "Hello world<|im_end|><tool>"
+    ids = bpe.vocabulary()
+    assert [ids[token] for token in bpe.tokens(text)] == bpe.encode(text)
+    assert len(ids) == bpe.vocab_size
+    assert bpe.control_tokens() == SPECIALS
+    with pytest.raises(InvalidRequest, match="character 2 is half of one"):
+        bpe.tokens("a\ud800")
+
+
 def test_unknown_token_is_named(tiny):
     with pytest.raises(ModelFileError, match="<tts_bos>"):
         ByteBpe.from_folder(tiny).token_id("<tts_bos>")

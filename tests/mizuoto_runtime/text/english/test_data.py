@@ -20,11 +20,13 @@ def same(shipped, built):
         assert np.array_equal(shipped[name], built[name]), name
 
 
+@pytest.mark.parametrize("accent", ["us", "gb"])
 @pytest.mark.parametrize("name", ["gold", "silver"])
-def test_lexicon_is_the_wheels(data, build_data, name):
-    entries = build_data.read_json(build_data.wheel_assets() / f"lexicon_us_{name}.json.gz")
-    same(getattr(data, name), build_data.lexicon_arrays(entries))
-    dictionary = Dictionary(getattr(data, name))
+def test_lexicon_is_the_wheels(data, british_data, build_data, name, accent):
+    entries = build_data.read_json(build_data.wheel_assets() / f"lexicon_{accent}_{name}.json.gz")
+    shipped = getattr(data if accent == "us" else british_data, name)
+    same(shipped, build_data.lexicon_arrays(entries))
+    dictionary = Dictionary(shipped)
     for word in [*list(entries)[::50], "used", "by"]:
         if word in entries:
             assert dictionary.get(word) == entries[word]
@@ -49,6 +51,12 @@ def test_oov_weights_are_the_wheels(data, build_data):
     assert all(torch.equal(data.oov[name], built[name]) for name in built)
 
 
+def test_british_oov_weights_are_the_wheels_in_half_precision(british_data, build_data):
+    built = build_data.oov_state(build_data.wheel_assets() / "oov_gb.onnx")
+    assert british_data.oov.keys() == built.keys()
+    assert all(torch.equal(british_data.oov[name], built[name].half().float()) for name in built)
+
+
 def test_oov_net_reads_as_onnxruntime(data, build_data):
     pytest.importorskip("onnxruntime")
     wheel = pytest.importorskip("hibari.g2p.oov").OOV()
@@ -67,12 +75,12 @@ def test_a_missing_file_is_named(tmp_path):
 def test_nothing_is_read_before_the_first_text(monkeypatch):
     reads = []
     read = EnglishData.read.__func__
-    monkeypatch.setattr(EnglishData, "read", classmethod(lambda cls, folder: reads.append(folder) or read(cls, folder)))
-    front_end = load()
+    monkeypatch.setattr(EnglishData, "read", classmethod(lambda cls, *asked: reads.append(asked) or read(cls, *asked)))
+    front_end = load("gb")
     assert reads == []
     front_end("Hello.")
     front_end("Hello again.")
-    assert reads == [DATA_FOLDER]
+    assert reads == [(DATA_FOLDER, "gb")]
 
 
 MEASURE = """

@@ -20,6 +20,13 @@ def test_progressive_sound():
     assert inflect.progressive_sound("ˈækt") == "ˈæktɪŋ"
 
 
+def test_british_endings():
+    assert inflect.plural_sound("bˈɒks", inflect.BRITISH) == "bˈɒksɪz"
+    assert inflect.past_sound("wˈAt", inflect.BRITISH) == "wˈAtɪd"
+    assert inflect.progressive_sound("wˈAt", inflect.BRITISH) == "wˈAtɪŋ"
+    assert inflect.progressive_sound("stˈɛː", inflect.BRITISH) is None
+
+
 @pytest.mark.parametrize(
     ("stems", "word", "expected"),
     [

@@ -4,6 +4,7 @@ import re
 from difflib import SequenceMatcher
 
 import pytest
+from mizuoto.mizuoto_runtime.text.english import EnglishG2P
 
 # Where this front end reads differently on purpose (test_g2p.py has the readings): such lines are left out.
 DELIBERATE = [
@@ -52,6 +53,16 @@ def test_reads_as_the_wheel_but_for_one_word_in_a_thousand(g2p, wheel, corpus):
     assert num_words > 5000
     differing = {line: n for line in compared if (n := num_differing(g2p(line), wheel(line)))}
     assert sum(differing.values()) <= num_words / 1000, differing
+
+
+def test_british_differs_in_words_that_a_net_reads(british_data, corpus):
+    """The wheel's British net rounds activations to 8 bits; ours does not."""
+    british, wheel = EnglishG2P(british_data), pytest.importorskip("hibari.g2p").G2P(british=True)
+    lines = [line for line in corpus.lines() if not SKIPPED.search(line)][::3]
+    num_words = sum(len(line.split()) for line in lines)
+    assert sum(num_differing(british(line), wheel(line)) for line in lines) <= 4 * num_words / 1000
+    for line in ("The waiter wanted colouring boxes.", "Are there any wasted hours?", "Entering, staring, boring."):
+        assert british(line) == wheel(line)
 
 
 def test_the_comparison_sees_a_wrong_word(wheel):

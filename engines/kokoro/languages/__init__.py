@@ -1,0 +1,1 @@
+"""Texts of nine languages to the phonemes that the voices were trained on; front ends load with the first text."""
