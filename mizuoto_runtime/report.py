@@ -24,6 +24,7 @@ class RunReport:
     model: str = ""
     device: str = ""
     dtype: str = ""
+    weights_license: str = ""
     seed: int = 0
     params: dict[str, Any] = field(default_factory=dict)
     segments: int = 0

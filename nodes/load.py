@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from .. import engines
 from ..mizuoto_runtime.attention import CHOICES
 from ..mizuoto_runtime.errors import MizuotoError
 from .host import folders, session
 from .host.api import ModelSocket, io, schema
+
+
+@cache
+def _licences() -> str:
+    """Whose weights forbid commercial use."""
+    names = [manifest.name for manifest in engines.manifests().values() if "-NC" in manifest.weights_license]
+    return f" Weights that are not for commercial use: {', '.join(names)}." if names else ""
 
 
 class LoadModel(io.ComfyNode):
@@ -24,7 +34,8 @@ class LoadModel(io.ComfyNode):
                     "model",
                     options=folders.model_choices(),
                     tooltip="The built-in voice, or a folder in models/tts. New folders show up after a refresh (R). "
-                    "A (download) is fetched from the Hugging Face hub into models/tts when the node runs.",
+                    "A (download) is fetched from the Hugging Face hub into models/tts when the node runs."
+                    + _licences(),
                 ),
                 io.Combo.Input(
                     "device",

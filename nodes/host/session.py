@@ -109,6 +109,7 @@ def request(model: Model, task: str, seed: int = 0) -> Iterator[RequestContext]:
     with model.lock, features.applied(switches):
         manifest = model.engine.manifest
         report.task, report.engine, report.model = task, manifest.id, model.name
+        report.weights_license = manifest.weights_license
         report.device = ", ".join(sorted({str(handle.load_device) for handle in model.handles}))
         report.dtype = ", ".join(sorted({handle.dtype_name for handle in model.handles}))
         report.versions = _versions()
