@@ -82,11 +82,13 @@ class Download:
         name: Of the model, and of its folder in `models/tts`.
         repo: `owner/name` on the Hugging Face hub.
         size_bytes: About what it takes on disk.
+        weights: Endings of its files of weights; pickled ones are read with `weights_only`.
     """
 
     name: str
     repo: str
     size_bytes: int
+    weights: tuple[str, ...] = (".safetensors",)
 
 
 @dataclass(frozen=True, slots=True)

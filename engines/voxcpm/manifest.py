@@ -32,6 +32,8 @@ def _spoken_length(text: str) -> int:
     return sum(3 if character >= "\u2e80" else 1 for character in text)
 
 
+_WEIGHTS = (".safetensors", ".pth")  # the codec of all versions is pickled
+
 MANIFEST = Manifest(
     id="voxcpm",
     name="VoxCPM",
@@ -118,9 +120,9 @@ MANIFEST = Manifest(
     sample_rate=48000,
     recognise=_recognise,
     downloads=(
-        Download("VoxCPM2", "openbmb/VoxCPM2", int(5.0 * _GB)),
-        Download("VoxCPM1.5", "openbmb/VoxCPM1.5", int(2.0 * _GB)),
-        Download("VoxCPM-0.5B", "openbmb/VoxCPM-0.5B", int(1.7 * _GB)),
+        Download("VoxCPM2", "openbmb/VoxCPM2", int(5.0 * _GB), _WEIGHTS),
+        Download("VoxCPM1.5", "openbmb/VoxCPM1.5", int(2.0 * _GB), _WEIGHTS),
+        Download("VoxCPM-0.5B", "openbmb/VoxCPM-0.5B", int(1.7 * _GB), (*_WEIGHTS, ".bin")),
     ),
     reference_seconds=(0.5, 60.0),
     extras=(("soxr", "resamples references as VoxCPM 2's publisher does"),),

@@ -27,7 +27,7 @@ State = Literal["running", "done", "stopped", "failed"]
 
 _log = logging.getLogger("mizuoto.downloads")
 # Everything a model may need and nothing that could run: no .py, .bin, .pt, .pkl.
-_SUFFIXES = (".json", ".txt", ".safetensors", ".model", ".tiktoken")
+_DESCRIPTIONS = (".json", ".txt", ".model", ".tiktoken")
 # What is no plain name on some system: empty, ending in a dot or space, one of Windows's devices, special characters.
 _ODD_NAME = re.compile(
     r'^$|[. ]$|^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)|[\\:*?"<>|\x00-\x1f]', re.I
@@ -122,7 +122,7 @@ class Job:
                     lock.unlink()
 
     def _fill(self) -> None:
-        listing = self._patiently(lambda: hub.list_files(self.download.repo, _is_wanted))
+        listing = self._patiently(lambda: hub.list_files(self.download.repo, self._is_wanted))
         places = {file.path: _inside(self._partial, file.path) for file in listing.files}
         self.total_bytes = sum(file.size_bytes for file in listing.files)
         self._check_space(sum(place.stat().st_size for place in places.values() if place.is_file()))
@@ -136,6 +136,10 @@ class Job:
                     "choose it again, and another mirror (HF_ENDPOINT) if that does not help",
                 )
         self._check_stop()
+
+    def _is_wanted(self, path: str) -> bool:
+        """Weights and what describes them; the second set of some repositories, in fp32, holds nothing that is read."""
+        return path.endswith((*_DESCRIPTIONS, *self.download.weights)) and ".fp32" not in path
 
     def _complete(self, listing: hub.Listing, file: hub.RemoteFile, place: Path) -> bool:
         """Go on with the file to its end; whether it is right then. A wrong one is deleted."""
@@ -254,11 +258,6 @@ def fetch(
         leave(job)
     on_progress(job.total_bytes, job.total_bytes)
     return job.target
-
-
-def _is_wanted(path: str) -> bool:
-    """Weights and what describes them; the second set of some repositories, in fp32, holds nothing that is read."""
-    return path.endswith(_SUFFIXES) and ".fp32" not in path
 
 
 def _inside(folder: Path, name: str) -> Path:
