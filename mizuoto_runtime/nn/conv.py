@@ -52,3 +52,21 @@ class ChannelsLastConv1d(ops.Conv1d):
         padding = (self.kernel_size[0] // 2, 0)
         out = F.conv2d(image, self.weight.unsqueeze(-1), self.bias, padding=padding, groups=channels)
         return out.permute(0, 2, 3, 1).reshape(batch, -1, channels)[:, :steps].contiguous()
+
+
+class DepthwiseConv1d(ops.Conv1d):
+    """`Conv1d` with a filter for every channel and zero padding to the same length, [B, T, C] -> [B, T, C].
+
+    The bits are `nn.Conv1d`'s, which `ChannelsLastConv1d` gives up for speed.
+
+    Args:
+        channels: Number of channels.
+        kernel_size: Taps, odd.
+    """
+
+    def __init__(self, channels: int, kernel_size: int) -> None:
+        super().__init__(channels, channels, kernel_size, padding=kernel_size // 2, groups=channels)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Filtered `hidden`."""
+        return super().forward(hidden.transpose(1, 2)).transpose(1, 2)

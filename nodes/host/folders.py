@@ -20,7 +20,7 @@ _KEYS = ("tts", "TTS")
 _LISTENING_KEYS = ("stt", "STT", "asr", "ASR", "whisper", "Whisper", "qwen-asr", "Qwen3-ASR")  # of recognition models
 _DEPTH = 3
 _TO_FETCH = " (download)"
-_SHARED = ("Qwen3-TTS-Tokenizer-12Hz",)  # folders that lie beside models and are part of each
+_SHARED = ("Qwen3-TTS-Tokenizer-12Hz", "vocos-mel-24khz")  # folders that lie beside models and are part of each
 _CACHE_S = 2.0  # the list is asked for at every validation; a fresh folder shows up with the next refresh
 
 

@@ -156,10 +156,9 @@ def test_a_fingerprint_sees_replaced_and_new_files_at_every_depth(folders, tmp_p
     assert len(seen) == 4
 
 
-def test_a_fingerprint_sees_the_shared_folder_beside_the_model_and_no_other(folders, tmp_path):
-    from mizuoto.engines.qwen3_tts.checkpoint import SHARED_TOKENIZER
-
-    shared, other = tmp_path / "tts" / SHARED_TOKENIZER, tmp_path / "tts" / "another-model"
+@pytest.mark.parametrize("name", ["Qwen3-TTS-Tokenizer-12Hz", "vocos-mel-24khz"])
+def test_a_fingerprint_sees_the_shared_folder_beside_the_model_and_no_other(folders, tmp_path, name):
+    shared, other = tmp_path / "tts" / name, tmp_path / "tts" / "another-model"
     for folder in (tmp_path / "tts" / "model", shared, other):
         folder.mkdir()
     seen = [folders.fingerprint(tmp_path / "tts" / "model")]
