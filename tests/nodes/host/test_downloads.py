@@ -387,3 +387,9 @@ def test_two_processes_do_not_disturb_each_other(hub, tmp_path):
     assert [process.wait(60) for process in both] == [0, 0]
     assert content(tmp_path / NAME) == WANTED
     assert sum(hub.sent_bytes.values()) == SIZE
+
+
+def test_pickled_weights_come_only_where_the_engine_asks_for_them(downloads, hub, tmp_path):
+    asked = Download(NAME, REPO, SIZE, (".safetensors", ".bin"))
+    folder = downloads.fetch(asked, tmp_path / "tts", lambda done, total: None, lambda: None)
+    assert content(folder) == WANTED | {"pytorch_model.bin": UNWANTED["pytorch_model.bin"]}
