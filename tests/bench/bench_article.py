@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from mizuoto.tests.host.comfy import Comfy
-from mizuoto.tests.host.graphs import load, node, save, show, sound
+from mizuoto.tests.host.graphs import load, node, report, save, show, sound
 from mizuoto.tests.judges import MAX_WORD_ERROR_RATE, transcribe, word_error_rate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ CHARACTERS = int(os.environ.get("MIZUOTO_ARTICLE", "50000"))
 RATE = 24000
 SAMPLED = 40
 MAX_GROWTH = 1.05
-SPEAKING = 0.85  # of the time, until which nothing but speaking goes on
+EARLY, LATE = 0.1, 0.8  # of the time that the node takes
 
 
 def article() -> str:
@@ -74,13 +74,17 @@ def run() -> Iterable[dict]:
         samples = sound(comfy, run_of_it)
         takes = json.loads(run_of_it.outputs["timeline"]["text"][0])
     # While it speaks the segments are in memory once; joining them and writing the file come afterwards.
-    sizes = [size for _, size in memory]
-    early, at = sizes[len(sizes) // 20], int(SPEAKING * len(sizes))
-    late = sizes[at] - SPEAKING * samples.size * 4
-    what = "MB near the end of the speaking, less the samples so far, against the beginning"
+    told = report(run_of_it)
+    speaking_s = told["timings_ms"]["total"] / 1e3
+    early, late = (_at(memory, share * speaking_s) - share * samples.size * 4 for share in (EARLY, LATE))
+    what = "MB towards the end of the speaking, less the samples so far, against the beginning"
     yield _row("article-memory", what, late / 1e6, early / 1e6, MAX_GROWTH)
     yield _row("article-speed", f"seconds for {samples.size / RATE:.0f} s of speech", seconds, samples.size / RATE, 1.0)
     yield _words(samples, takes)
+
+
+def _at(memory: list[tuple[float, int]], seconds: float) -> int:
+    return next(size for at, size in memory if at >= seconds)
 
 
 def _words(samples: np.ndarray, takes: list[dict]) -> dict:

@@ -61,7 +61,11 @@ def test_every_format_and_times_that_fit_the_recording(comfy):
     prompt = clip() | ear() | words | listen(options=["options", 0])
     texts = {name: comfy.run(prompt | written(name)).outputs["show"]["text"][0] for name in ("text", "srt", "json")}
     transcript = Transcript.from_json(texts["json"])
-    assert transcript.text == texts["text"] and transcript.has_words and transcript.engine == "whisper"
+    assert (
+        transcript.text == texts["text"]
+        and all(passage.words for passage in transcript.passages)
+        and transcript.engine == "whisper"
+    )
     cues = pysubs2.SSAFile.from_string(texts["srt"], format_="srt")
     assert " ".join(cue.plaintext.replace("\n", " ") for cue in cues) == texts["text"]
     assert 0 <= cues[0].start < cues[-1].end <= transcript.seconds * 1000 + 1

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from mizuoto.engines.whisper.languages import CODES
 from safetensors.torch import save_file
+
+from ....engines.whisper.languages import CODES
 
 HIDDEN_SIZE = 64
 NUM_HEADS = 4
