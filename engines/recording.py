@@ -15,7 +15,7 @@ from ..mizuoto_runtime.errors import EngineError
 from ..mizuoto_runtime.spoken import SpokenSegment
 from .artifacts import AudioChunk, Codes, Segment
 from .base import CanTalk, LoadedEngine
-from .joining import SILENCE, Piece, Sound, join, newest
+from .joining import SILENCE, Piece, Sound, join, newest, sounding
 from .levels import LevelMatch
 from .script import Share
 
@@ -55,7 +55,7 @@ class Recording:
         self._pieces: list[Piece] = []
         self._segments: list[Segment] = []
         self.sample_rate = engine.manifest.sample_rate
-        self.seconds = 0.0  # of speech so far
+        self.seconds = 0.0  # of speech so far, without the silence around it
 
     def add(self, codes: Codes, share: Share) -> None:
         """Decode every segment of `codes`.
@@ -74,7 +74,8 @@ class Recording:
     def add_sound(self, segment: Segment, waveform: torch.Tensor, sample_rate: int) -> None:
         """A segment that is decoded already, [1, T]; all of a recording have one sample rate."""
         self.sample_rate = sample_rate
-        self.seconds += waveform.shape[-1] / sample_rate
+        start, end = sounding(waveform)
+        self.seconds += (end - start) / sample_rate
         self._pieces.append(Sound(self._match(waveform, sample_rate), segment.text))
         self._segments.append(segment)
         if self._ctx.on_segment is not None:

@@ -111,9 +111,10 @@ def prepare(
     if not text and hear:
         text = hear(audio).strip()
     if text is None:
+        remedy = "switch word_timestamps on in the options of Transcribe" if heard else 'connect Transcribe to "heard"'
         raise InvalidRequest(
             f"The recording had to be cut to {audio.seconds:.1f} s and its transcript does not tell which words are "
-            "left; connect a transcript with times, connect a listener, or cut the recording and its words yourself."
+            f'left; {remedy}, connect a recognition model to "listener", or cut the recording and its words yourself.'
         )
     return Prepared(audio, text, facts)
 
@@ -261,4 +262,5 @@ def _words_in(speech: _Speech, window: Span, words: str, heard: Transcript | Non
     """The words of a window; "" if there never were any, None if there were and nobody knows these."""
     if heard is None:
         return None if words.strip() else ""
-    return excerpt(heard, speech.start + window.start, speech.start + window.end)
+    voices = [Span(speech.start + span.start, speech.start + span.end) for span in speech.spans]
+    return excerpt(heard, Span(speech.start + window.start, speech.start + window.end), voices)

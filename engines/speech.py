@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from .reading import AUTO, reader
 from .recording import Recording, Take, decoded
 from .script import Cast, Group, Item, Script, Share, Utterance
 
+_NAME_IN_BRACKETS = re.compile(r"\s*\[([^\W\d_a-z][\w .'’-]{0,40})\]")
 MAX_TEXT_CHARS = 250_000  # some five hours of speech, and 1.7 GB of samples
 
 
@@ -181,6 +183,7 @@ def perform(
         EngineError: The decoder gave no audio, silence or non-finite samples.
     """
     found = plan_parts(parts, engine.manifest, reading, _language_of(engine.manifest, options))
+    _report_brackets(parts, cast_of, ctx)
     if not found.lines:
         raise InvalidRequest("The script has no words, so there is nothing to say; write lines with words.")
     _report_unread(found, ctx)
@@ -205,6 +208,14 @@ def _script(
         plans.append((plan_text(text, engine.manifest, reading, language), seed))
         _report_unread(plans[-1][0], ctx)
     return Script(engine, plans, Cast(voice), options, ctx)
+
+
+def _report_brackets(parts: Sequence[Part], cast_of: Cast, ctx: RequestContext) -> None:
+    """Tell of brackets that may be meant as speakers: at the beginning of a line, with a capital."""
+    begins = (_NAME_IN_BRACKETS.match(part.text) for part in parts if isinstance(part, Speech))
+    names = [found[1] for found in begins if found]
+    if names and cast_of.voices:
+        ctx.report.warn_of("unknown_name", "In brackets, and no name in the voice bank, so it is text:", names)
 
 
 def _report_unread(found: Plan, ctx: RequestContext) -> None:

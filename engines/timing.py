@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -85,7 +86,8 @@ def speak_at(
         sample_rate = audio.sample_rate
         start, end = sounding(audio.waveform)
         waveform = match(audio.waveform[:, start:end], sample_rate)
-        shifted = [_moved(take, -start / sample_rate) for take in takes]
+        length = (end - start) / sample_rate
+        shifted = [_moved(take, -start / sample_rate, length) for take in takes]
         spoken.append(_Spoken(cue, waveform, shifted))
         if ctx.on_segment is not None:
             ctx.on_segment(_newest(spoken, len(cues), sample_rate))
@@ -168,8 +170,10 @@ def _mixed(
     return Audio(waveform / max(1.0, peak), sample_rate), takes
 
 
-def _moved(take: Take, seconds: float) -> Take:
-    return replace(take, start=round(max(0.0, take.start + seconds), 6), end=round(take.end + seconds, 6))
+def _moved(take: Take, seconds: float, most: float = math.inf) -> Take:
+    """The take that many seconds later; of what is cut off at both ends nothing is left."""
+    start, end = max(0.0, take.start + seconds), min(take.end + seconds, most)
+    return replace(take, start=round(start, 6), end=round(end, 6))
 
 
 def speed_option(manifest: Manifest) -> Option | None:

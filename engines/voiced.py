@@ -1,4 +1,4 @@
-"""What an engine heard, held against where a voice detector hears somebody. Imports no torch."""
+"""What an engine heard, held against where a voice detector hears somebody."""
 
 from __future__ import annotations
 

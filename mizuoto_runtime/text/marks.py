@@ -9,6 +9,7 @@ text, be it prose or a tag that the engine itself understands, and reaches the e
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,6 +25,8 @@ _BRACKET = re.compile(r"\[(?P<body>[^\[\]\n]{1,200})\]:?|<break(?=[\s/>])(?P<bre
 _PAUSE = re.compile(r"\s*pause\s*(?::\s*(?P<value>.*?)\s*)?", re.IGNORECASE | re.DOTALL)
 _BREAK_TIME = re.compile(r"""\s+time\s*=\s*["']?(?P<value>[^"']*?)["']?\s*""", re.IGNORECASE)
 _DURATION = re.compile(r"(?P<number>\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(?P<unit>ms|s|sec|seconds?)?", re.IGNORECASE)
+_SETTINGS = ("seed", "speed", "lang", "language")
+_NEAR = 0.75  # as alike as "Benn" and "Ben"; "laugh" and "Laura" are less
 _SPEED_RANGE = (0.25, 4.0)
 _MAX_SEED = 2**64 - 1
 
@@ -99,7 +102,7 @@ def read_marks(text: str, speakers: Mapping[str, str], manner: Manner = PLAIN, l
         line: Where in a script it stands.
 
     Raises:
-        InvalidRequest: A mark names a known speaker but asks for something that does not exist.
+        InvalidRequest: A mark names a known speaker but asks for something that does not exist, or nearly a known one.
     """
     position = 0
     for found in _BRACKET.finditer(text):
@@ -155,8 +158,21 @@ def _speaker(body: str, speakers: Mapping[str, str]) -> Manner | None:
     known = speakers.get(name.strip().casefold())
     tag = _tag(language) if colon and known is not None else None
     if known is None or (colon and tag is None):
+        _refuse_slip(head.strip(), settings, speakers, body)
         return None
     return _with_settings(Manner(known, tag or ""), settings, body)
+
+
+def _refuse_slip(head: str, settings: list[str], speakers: Mapping[str, str], body: str) -> None:
+    """Refuse what is meant as a speaker and names none: a bracket with settings, or a name with a slip of the pen."""
+    near = difflib.get_close_matches(head.casefold(), speakers, n=1, cutoff=_NEAR)
+    has_settings = any(setting.partition(":")[0].strip().casefold() in _SETTINGS for setting in settings)
+    if speakers and (near or has_settings):
+        meant = f' Did you mean "{speakers[near[0]]}"?' if near else ""
+        raise InvalidRequest(
+            f'[{body[:60]}]: there is no voice for "{head[:40]}"; the voice bank has {", ".join(speakers.values())}. '
+            f"Add it with a Voice Bank node.{meant}"
+        )
 
 
 def _with_settings(manner: Manner, settings: list[str], body: str) -> Manner:

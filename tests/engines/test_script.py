@@ -78,6 +78,11 @@ def test_marks_set_seed_and_what_the_engine_can(engine, runtime):
     assert all("speed" not in options for *_, options in talked(engine))
 
 
+def test_a_bracket_that_may_be_meant_as_a_name_is_told(engine, runtime):
+    _, _, report = perform(engine, runtime, "[Anna] Hi.\n[Charlotte] Ho.\n[laugh] Ha [Sic] ha.")
+    assert [(warning["code"], warning["items"]) for warning in report.warnings] == [("unknown_name", ["Charlotte"])]
+
+
 def test_options_reach_everybody(engine, runtime):
     perform(engine, runtime, options=Options("dummy", {"steps": 4}))
     assert {options["steps"] for *_, options in talked(engine)} == {4}

@@ -56,8 +56,9 @@ class Player {
       onRemoved?.call(node);
       this.audio.pause();
     };
-    const [width, height] = node.computeSize();
-    node.setSize([Math.max(node.size[0], width), Math.max(node.size[1], height)]);
+    // Added to what the node has, so that its text keeps the room that the user gave it.
+    const width = Math.max(node.size[0], node.computeSize()[0]);
+    node.setSize([width, node.size[1] + HEIGHT]);
     node.setDirtyCanvas(true, true);
   }
 

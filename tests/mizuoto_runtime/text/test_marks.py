@@ -72,7 +72,7 @@ def test_changes_of_the_speaker_hold_until_the_next(mark, manner):
 @pytest.mark.parametrize(
     "text",
     [
-        "[laugh] Ha!", "[Bob] is not known.", "[1] A footnote [sic].", "[Klingon:Anna]", "[a:b:c]", "[Note|seed:1]",
+        "[laugh] Ha!", "[Bob] is not known.", "[1] A footnote [sic].", "[Klingon:Anna]", "[a:b:c]", "[Note|color:red]",
         "an [unclosed", "closed]", "[]", "[[Anna", "<b>bold</b>", "<breakfast>", "a < b > c", "[An\nna]", "(sighs)",
         "Anna: no mark here", "[pauses]", "[x](link)",
     ],
@@ -100,6 +100,12 @@ def test_a_wrong_setting_is_told_with_its_mark(mark, told):
         read(mark)
     assert told in str(caught.value)
     assert mark in str(caught.value)
+
+
+@pytest.mark.parametrize("mark", ["[Anne]", "[Ana]", "[Old Benn]", "[Charlotte|seed:4]", "[de:Charlotte|speed:2]"])
+def test_a_mark_that_is_meant_as_a_speaker_is_told(mark):
+    with pytest.raises(InvalidRequest, match=r"there is no voice for .*; the voice bank has Anna, Old Ben, 老师"):
+        read(f"x {mark} y")
 
 
 def test_without_speakers_only_pauses_are_marks():
