@@ -29,7 +29,7 @@ from .ending import BUDGET, EOS, LOOP, token_budget, usual_tokens
 from .generation import Choices, Written, generate
 from .manifest import LANGUAGE_NAMES, MANIFEST
 from .output import parsed
-from .pieces import Piece, pieces
+from .pieces import Piece, pieces, spoken_pieces
 from .prompt import Prompt, PromptBuilder
 from .workload import decoder_bytes, encoder_bytes
 
@@ -86,7 +86,8 @@ class LoadedQwen3Asr:
             InvalidRequest: The prompt and the sound are more than the model has positions for.
         """
         prompt = self._prompt(options["prompt"], LANGUAGE_NAMES[language] if language else None)
-        found = pieces(limited(audio.waveform[0]), options["max_chunk_seconds"])
+        waveform, longest = limited(audio.waveform[0]), options["max_chunk_seconds"]
+        found = spoken_pieces(waveform, longest, ctx) if options["split_at_pauses"] else pieces(waveform, longest)
         heard = []
         for index, piece in enumerate(found):
             embedded = self._embedded(piece, ctx)

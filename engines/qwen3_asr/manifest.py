@@ -63,6 +63,11 @@ MANIFEST = Manifest(
             low=10.0, high=1200.0, step=1.0,
         ),
         Option(
+            "split_at_pauses",
+            False,
+            "Hear speech alone, cut in its pauses: a passage has at most max_chunk_seconds, 30 at most. For subtitles.",
+        ),
+        Option(
             "temperature",
             0.0,
             "0 writes the likeliest words, always the same; above 0 they are drawn with the seed.",

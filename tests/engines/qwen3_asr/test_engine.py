@@ -187,6 +187,12 @@ def test_working_memory_grows_with_the_request(model):
 
 
 def test_options_are_checked():
-    assert MANIFEST.resolve(None) == {"prompt": "", "max_new_tokens": 0, "max_chunk_seconds": 1200.0, "temperature": 0}
+    assert MANIFEST.resolve(None) == {
+        "prompt": "",
+        "max_new_tokens": 0,
+        "max_chunk_seconds": 1200.0,
+        "split_at_pauses": False,
+        "temperature": 0,
+    }
     with pytest.raises(InvalidRequest, match="max_chunk_seconds"):
         MANIFEST.resolve(Options("qwen3_asr", {"max_chunk_seconds": 1201.0}))

@@ -244,6 +244,6 @@ def weight(name: str, shape: tuple[int, ...], generator: torch.Generator) -> tor
 
 
 REQUEST = {
-    # Texts of noise never end by themselves: a few tokens, with a warning.
-    "options": {"max_new_tokens": 6},
+    # Texts of noise never end by themselves: a few tokens, with a warning. And a tone has no pauses between speech.
+    "options": {"max_new_tokens": 6, "split_at_pauses": False},
 }
