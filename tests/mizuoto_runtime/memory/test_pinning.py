@@ -105,14 +105,19 @@ def test_memory_is_freed_after_it_is_unregistered(pinner, driver):  # S134
         ranges = (line.split()[0].split("-") for line in Path("/proc/self/maps").read_text().splitlines())
         return any(int(begin, 16) <= pointer < int(end, 16) for begin, end in ranges)
 
-    buffer = HostBuffer(64 * MB)  # so large that the allocator gives it back to the system at once
-    pointer, seen = buffer.pointer, []
     unregister = driver.unregister
-    driver.unregister = lambda *args: seen.append(is_mapped(pointer)) or unregister(*args)
-    assert pinner.pin(buffer, GPU)
-    del buffer
-    assert seen == [True]
-    assert not is_mapped(pointer)
+
+    def is_freed():
+        buffer = HostBuffer(64 * MB)  # so large that the allocator gives it back to the system at once
+        pointer, seen = buffer.pointer, []
+        driver.unregister = lambda *args: seen.append(is_mapped(pointer)) or unregister(*args)
+        assert pinner.pin(buffer, GPU)
+        del buffer
+        assert seen == [True]
+        return not is_mapped(pointer)
+
+    # Something else may be put in its place at once, but not always.
+    assert any(is_freed() for _ in range(5))
 
 
 def test_a_parameter_that_views_it_keeps_it_pinned(pinner, driver):
