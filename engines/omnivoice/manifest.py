@@ -93,6 +93,7 @@ MANIFEST = Manifest(
     ),
     max_text_size=2400,  # some three minutes at the usual pace
     measure_text=spoken_length,
+    reads_numbers=True,  # as its upstream lets it
     sample_rate=SAMPLE_RATE,
     recognise=_recognise,
     downloads=(Download("OmniVoice", "k2-fsa/OmniVoice", 3_700_000_000),),
