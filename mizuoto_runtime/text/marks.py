@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..errors import InvalidRequest, did_you_mean
+from .clean import clean
 from .languages import find_language
 
 DEFAULT_PAUSE_S = 0.5
@@ -92,12 +93,17 @@ Part = Speech | Pause | BadMark
 """What a text with marks consists of."""
 
 
+def folded(name: str) -> str:
+    """What two spellings of one name have in common, whatever their capitals, accents and widths are made of."""
+    return clean(name).casefold()
+
+
 def read_marks(text: str, speakers: Mapping[str, str], manner: Manner = PLAIN, line: int = 0) -> Iterator[Part]:
     """`text` cut at its marks; what stands between two of them is never changed, empty stretches are left out.
 
     Args:
         text: Any text.
-        speakers: Names that make a mark: casefolded -> as it is spelled.
+        speakers: Names that make a mark: `folded` -> as it is spelled.
         manner: How the text begins.
         line: Where in a script it stands.
 
@@ -152,10 +158,10 @@ def _pause(value: str | None, found: re.Match[str]) -> Pause | BadMark:
 def _speaker(body: str, speakers: Mapping[str, str]) -> Manner | None:
     head, *settings = body.split("|")
     language, colon, name = head.rpartition(":")
-    whole = speakers.get(head.strip().casefold())
+    whole = speakers.get(folded(head))
     if whole is not None:
         return _with_settings(Manner(whole), settings, body)
-    known = speakers.get(name.strip().casefold())
+    known = speakers.get(folded(name))
     tag = _tag(language) if colon and known is not None else None
     if known is None or (colon and tag is None):
         _refuse_slip(head.strip(), settings, speakers, body)
@@ -165,7 +171,7 @@ def _speaker(body: str, speakers: Mapping[str, str]) -> Manner | None:
 
 def _refuse_slip(head: str, settings: list[str], speakers: Mapping[str, str], body: str) -> None:
     """Refuse what is meant as a speaker and names none: a bracket with settings, or a name with a slip of the pen."""
-    near = difflib.get_close_matches(head.casefold(), speakers, n=1, cutoff=_NEAR)
+    near = difflib.get_close_matches(folded(head), speakers, n=1, cutoff=_NEAR)
     has_settings = any(setting.partition(":")[0].strip().casefold() in _SETTINGS for setting in settings)
     if speakers and (near or has_settings):
         meant = f' Did you mean "{speakers[near[0]]}"?' if near else ""

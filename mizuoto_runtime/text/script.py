@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import InvalidRequest, did_you_mean
-from .clean import clean
-from .marks import MAX_PAUSE_S, PLAIN, Manner, Part, Pause, Speech, read_marks, with_setting
+from .marks import MAX_PAUSE_S, PLAIN, Manner, Part, Pause, Speech, folded, read_marks, with_setting
 
 # What may stand in front of a name: pauses, and how chat programs set names off ("- **Anna:** hi").
 _BEFORE = r"(?P<pauses>(?:\s*\[pause[^\[\]\n]*\]|\s*<break[^<>\n]*>)*)[\s\ufeff*_#>•-]*"
@@ -30,7 +29,7 @@ _SETTING_KEYS = ("seed", "speed", "language", "lang")
 
 def speakers_of(names: Iterable[str]) -> dict[str, str]:
     """Names as `read_marks` and `read_script` want them: casefolded -> as they are spelled."""
-    return {_folded(name): name for name in names}
+    return {folded(name): name for name in names}
 
 
 def read_script(text: str, speakers: Mapping[str, str]) -> list[Part]:
@@ -68,16 +67,12 @@ def _of_lines(text: str, speakers: Mapping[str, str]) -> Iterator[Part]:
 
 def _of_line(line: str, number: int, manner: Manner, speakers: Mapping[str, str]) -> Iterator[Part]:
     head = _HEAD.match(line)
-    known = speakers.get(_folded(head["name"])) if head else None
+    known = speakers.get(folded(head["name"])) if head else None
     if head is None or known is None:
         yield from read_marks(line, speakers, manner, number)
         return
     yield from (part for part in read_marks(head["pauses"], {}) if not isinstance(part, Speech))
     yield from read_marks(line[head.end() :], speakers, Manner(known), number)
-
-
-def _folded(name: str) -> str:
-    return clean(name).casefold()
 
 
 def _refuse_unknown(lines: Sequence[str], speakers: Mapping[str, str]) -> None:
@@ -87,7 +82,7 @@ def _refuse_unknown(lines: Sequence[str], speakers: Mapping[str, str]) -> None:
         InvalidRequest: There is one; the text names its line.
     """
     heads = {number: head for number, line in enumerate(lines, 1) if (head := _HEAD.match(line))}
-    is_known = {number: _folded(head["name"]) in speakers for number, head in heads.items()}
+    is_known = {number: folded(head["name"]) in speakers for number, head in heads.items()}
     unknown = {n: head["name"] for n, head in heads.items() if not is_known[n] and _is_name_like(head, lines[n - 1])}
     num_lines = sum(any(map(str.isalnum, line)) for line in lines)
     is_script = any(is_known.values()) or len(unknown) == num_lines
@@ -133,7 +128,7 @@ def _of_entry(entry: dict[str, Any], number: int, speakers: Mapping[str, str]) -
     manner = PLAIN
     asked = next((str(entry[key]) for key in _SPEAKER_KEYS if entry.get(key)), "")
     if asked:
-        known = speakers.get(_folded(asked))
+        known = speakers.get(folded(asked))
         if known is None:
             raise InvalidRequest(_no_voice(where, asked, speakers))
         manner = Manner(known)

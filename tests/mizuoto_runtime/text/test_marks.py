@@ -108,6 +108,11 @@ def test_a_mark_that_is_meant_as_a_speaker_is_told(mark):
         read(f"x {mark} y")
 
 
+@pytest.mark.parametrize("name", ["José", "Jose\u0301", "Ｊｏｓé", "O’Neil"])
+def test_a_name_makes_its_own_mark_however_it_is_written(name):
+    assert read(f"[{name}] Hi.", speakers_of([name])) == [Speech(" Hi.", Manner(name))]
+
+
 def test_without_speakers_only_pauses_are_marks():
     assert read("[Anna] [pause] x", {}) == [Speech("[Anna] "), Pause(0.5), Speech(" x")]
 
