@@ -20,7 +20,7 @@ from ..loading.fields import mapping, positive
 from ..nn.lora import AdaptableLinear
 from ..nn.norm import RMSNorm
 from .cache import KvCache, Step
-from .qwen import GatedMlp
+from .qwen import GatedMlp, sequence_site
 from .rope import Angles, Rope, rotated
 
 
@@ -101,15 +101,8 @@ class MiniCpmConfig:
 
     @property
     def attention(self) -> Site:
-        """The attention call that its layers share.
-
-        Raises:
-            ModelFileError: The query heads cannot share the key heads.
-        """
-        try:
-            return Site(self.site, self.num_heads, self.head_dim, self.num_kv_heads, is_sequence=True)
-        except ValueError as error:
-            raise ModelFileError(f"The model's configuration cannot be: {error}.") from error
+        """The attention call that its layers share; raises what `sequence_site` raises."""
+        return sequence_site(self.site, self.num_heads, self.head_dim, self.num_kv_heads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,18 @@ from .rope import Angles, Rope, rotated
 _PLAIN_ROPE = ("default", "mrope")  # mrope with equal position streams is plain rope
 
 
+def sequence_site(name: str, num_heads: int, head_dim: int, num_kv_heads: int) -> Site:
+    """The attention call of a decoder whose checkpoint states these numbers.
+
+    Raises:
+        ModelFileError: The query heads cannot share the key heads.
+    """
+    try:
+        return Site(name, num_heads, head_dim, num_kv_heads, is_sequence=True)
+    except ValueError as error:
+        raise ModelFileError(f"The model's configuration cannot be: {error}.") from error
+
+
 @dataclass(frozen=True, slots=True)
 class QwenConfig:
     """Shape of a decoder.
@@ -84,15 +96,8 @@ class QwenConfig:
 
     @property
     def attention(self) -> Site:
-        """The attention call that its layers share.
-
-        Raises:
-            ModelFileError: The query heads cannot share the key heads.
-        """
-        try:
-            return Site(self.site, self.num_heads, self.head_dim, self.num_kv_heads, is_sequence=True)
-        except ValueError as error:
-            raise ModelFileError(f"The model's configuration cannot be: {error}.") from error
+        """The attention call that its layers share; raises what `sequence_site` raises."""
+        return sequence_site(self.site, self.num_heads, self.head_dim, self.num_kv_heads)
 
 
 @dataclass(frozen=True, slots=True)
