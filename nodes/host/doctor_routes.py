@@ -8,6 +8,7 @@ from aiohttp import web
 
 from ... import engines
 from ...mizuoto_runtime.doctor import render
+from .answers import prompt_server, refuse
 from .doctor import report
 
 
@@ -17,9 +18,7 @@ def register_doctor_routes() -> None:
     They answer JSON, or text with `?format=text`. With `?self_test=1` torch and the attention packages are tried in a
     second process, which takes seconds.
     """
-    from server import PromptServer  # late: outside ComfyUI's own start it pulls in every node
-
-    server = getattr(PromptServer, "instance", None)
+    server = prompt_server()
     if server is None:
         return
     one_at_a_time = asyncio.Lock()
@@ -30,7 +29,7 @@ def register_doctor_routes() -> None:
         engine = request.match_info.get("engine")
         if engine is not None and engine not in engines.manifests():
             known = ", ".join(engines.manifests())
-            return web.json_response({"error": f'There is no engine "{engine}"; there are: {known}.'}, status=404)
+            return refuse(404, f'There is no engine "{engine}"; there are: {known}.')
         async with one_at_a_time:
             found = await asyncio.to_thread(report, engine, request.query.get("self_test") == "1")
         return web.Response(text=render(found)) if request.query.get("format") == "text" else web.json_response(found)

@@ -17,6 +17,7 @@ from comfy_execution.utils import ExecutionContext, get_executing_context
 
 from ...mizuoto_runtime.audio import Audio
 from ...mizuoto_runtime.spoken import SpokenSegment
+from .answers import prompt_server
 
 log = logging.getLogger("mizuoto.preview")
 
@@ -26,9 +27,7 @@ _FOLDER = "mizuoto"  # below ComfyUI's folder for temporary files
 
 def segment_hook() -> Callable[[SpokenSegment], None] | None:
     """`on_segment` of the node that is running now; None where its prompt names no client."""
-    from server import PromptServer  # late: outside ComfyUI's own start it pulls in every node
-
-    server, context = getattr(PromptServer, "instance", None), get_executing_context()
+    server, context = prompt_server(), get_executing_context()
     client = getattr(server, "client_id", None)
     if context is None or not isinstance(client, str):
         return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .answers import prompt_server
+
 
 @contextmanager
 def between_prompts() -> Iterator[bool]:
@@ -13,9 +15,7 @@ def between_prompts() -> Iterator[bool]:
     Weights move in one thread only: ComfyUI walks its list of loaded models by index, and another thread must not take
     something off it meanwhile.
     """
-    from server import PromptServer  # late: outside ComfyUI's own start it pulls in every node
-
-    server = getattr(PromptServer, "instance", None)
+    server = prompt_server()
     if server is None:
         yield False
         return

@@ -1,18 +1,19 @@
-"""The pack's HTTP routes on ComfyUI's server."""
+"""`GET /mizuoto/runtime` and `POST /mizuoto/runtime/release` on ComfyUI's server."""
 
 from __future__ import annotations
 
 from aiohttp import web
 
+from .answers import BadBodyError, prompt_server, read_object, refuse
 from .prompts import between_prompts
 from .session import runtime
 
+_EXAMPLE = '{} or {"model": "name"}'
+
 
 def register_routes() -> None:
-    """Add `GET /mizuoto/runtime` and `POST /mizuoto/runtime/release`; does nothing where no server runs."""
-    from server import PromptServer  # late: outside ComfyUI's own start it pulls in every node
-
-    server = getattr(PromptServer, "instance", None)
+    """Add both routes; does nothing where no server runs."""
+    server = prompt_server()
     if server is None:
         return
 
@@ -23,20 +24,21 @@ def register_routes() -> None:
     @server.routes.post("/mizuoto/runtime/release")
     async def release(request: web.Request) -> web.Response:
         try:
-            body = await request.json() if request.can_read_body else {}
-        except (ValueError, LookupError, RecursionError):  # no JSON, an unknown charset, brackets without end
-            return _error(400, 'The body is not JSON; send {} or {"model": "name"}.')
-        name = body.get("model") if isinstance(body, dict) else None
-        if not isinstance(body, dict) or body.keys() - {"model"} or not isinstance(name, str | None):
-            return _error(400, 'The body asks for something unknown; send {} or {"model": "name"}.')
+            name = await _named(request)
+        except BadBodyError as error:
+            return refuse(error.status, str(error))
         known = {model.name for model in runtime().models()}
         if name is not None and name not in known:
-            return _error(404, f'No model "{name}" is loaded; loaded are: {", ".join(sorted(known)) or "none"}.')
+            return refuse(404, f'No model "{name}" is loaded; loaded are: {", ".join(sorted(known)) or "none"}.')
         with between_prompts() as is_quiet:
             if not is_quiet:
-                return _error(409, "A prompt is running; wait until it has ended or interrupt it.")
+                return refuse(409, "A prompt is running; wait until it has ended or interrupt it.")
             return web.json_response({"released_bytes": runtime().release(name)})
 
 
-def _error(status: int, message: str) -> web.Response:
-    return web.json_response({"error": message}, status=status)
+async def _named(request: web.Request) -> str | None:
+    body = await read_object(request, _EXAMPLE)
+    name = body.get("model")
+    if body.keys() - {"model"} or not isinstance(name, str | None):
+        raise BadBodyError(f"The body asks for something unknown; send {_EXAMPLE}.")
+    return name

@@ -198,11 +198,15 @@ def post_raw(comfy, body, content_type="application/json"):
         (b"not json", "application/json"),
         (b"\xff\xfe{}", "application/json"),
         (b"{}", "application/json; charset=no-such-charset"),
-        (b"[" * 100_000, "application/json"),
+        (b"[" * 60_000, "application/json"),
     ],
 )
 def test_release_refuses_what_is_no_json(comfy, body, content_type):
     assert post_raw(comfy, body, content_type) == (400, 'The body is not JSON; send {} or {"model": "name"}.')
+
+
+def test_release_reads_no_endless_body(comfy):
+    assert post_raw(comfy, b" " * 70_000) == (413, 'The body is longer than 64 KB; send {} or {"model": "name"}.')
 
 
 @pytest.mark.parametrize(

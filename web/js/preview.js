@@ -1,10 +1,10 @@
 // Plays the finished segments of a node's speech, in the node, while the rest is made.
 import { api } from "../../../scripts/api.js";
 import { app } from "../../../scripts/app.js";
+import { nodeOf } from "./nodes.js";
 
 /**
- * @typedef {import("@comfyorg/comfyui-frontend-types").ComfyApp} ComfyApp
- * @typedef {NonNullable<ReturnType<ComfyApp["graph"]["getNodeById"]>>} LGraphNode
+ * @typedef {import("./nodes.js").LGraphNode} LGraphNode
  *
  * @typedef {object} Segment  What the server sends of each segment; its text is anybody's.
  * @property {string} node  Id of the node, with those of the subgraphs around it: "12:3".
@@ -126,19 +126,12 @@ class Player {
 const players = new WeakMap();
 
 /**
- * The node of the open workflow that the server calls by this id, if it is one that speaks.
- *
  * @param {string} id
  * @returns {LGraphNode | undefined}
  */
 function speaking(id) {
-  const path = id.split(":");
-  const last = path.pop() ?? "";
-  /** @type {any} */
-  let graph = app.rootGraph ?? app.graph;
-  for (const outer of path) graph = graph?.getNodeById(outer)?.subgraph;
-  const node = graph?.getNodeById(last);
-  return NODES.has(node?.comfyClass) ? node : undefined;
+  const node = nodeOf(id);
+  return node?.comfyClass && NODES.has(node.comfyClass) ? node : undefined;
 }
 
 /** @param {Event} event */
