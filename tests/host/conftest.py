@@ -52,6 +52,15 @@ def comfy(host_path: Path) -> Iterator[Comfy]:
 
 
 @pytest.fixture(scope="session")
+def our_nodes(comfy: Comfy) -> dict[str, dict]:
+    """The pack's nodes as the host lists them: {id: entry}."""
+    nodes = comfy.get("/object_info")
+    return {
+        name: info for name, info in nodes.items() if name.startswith("Mizuoto") and "tests" not in info["category"]
+    }
+
+
+@pytest.fixture(scope="session")
 def qwen_models(comfy: Comfy) -> None:
     """Tiny Qwen3-TTS checkpoints in the session's host; see `qwen.install`."""
     qwen.install(comfy)
