@@ -38,6 +38,7 @@ _PAUSE_S = 0.5  # before the second try; doubles with every further one
 _SPARE_BYTES = 64 << 20  # a disk filled to the last byte troubles everybody on it
 _guard = threading.Lock()
 _jobs: dict[Path, Job] = {}
+on_start: list[Callable[[Job], None]] = []  # each is told of every new job, whoever wants it
 
 
 class Job:
@@ -48,6 +49,7 @@ class Job:
         target: The folder it will be.
         total_bytes: Of all files; the manifest's figure until the hub has told.
         done_bytes: Of these, what lies on the disk and has gone through the checksum.
+        fetched_bytes: What came over the net.
         error: Why it failed.
     """
 
@@ -56,9 +58,10 @@ class Job:
         self.target = root / download.name
         self.total_bytes = download.size_bytes
         self.done_bytes = 0
+        self.fetched_bytes = 0
         self.error: Exception | None = None
         self.holders = 0
-        self._partial = root / f".{download.name}.download"
+        self._partial = _partial(download, root)
         self._ended = threading.Event()
         self._stop = threading.Event()
 
@@ -70,6 +73,11 @@ class Job:
         if self.error is None:
             return "done"
         return "stopped" if isinstance(self.error, Cancelled) else "failed"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it does nothing any more; a stopped one goes on until the hub's next word."""
+        return self._ended.is_set()
 
     def stop(self) -> None:
         """End it soon, and the next `wait` at once; what is there stays for the next job."""
@@ -107,11 +115,12 @@ class Job:
             self._ended.set()
 
     def _fetch(self) -> None:
-        self._partial.mkdir(parents=True, exist_ok=True)
-        lock = self._partial.with_name(f"{self._partial.name}.lock")
+        self._partial.parent.mkdir(parents=True, exist_ok=True)
+        lock = _lock(self._partial)
         try:
             with hub.lock(lock, self._check_stop):
                 if not self.target.exists():  # it does where another process was faster
+                    self._partial.mkdir(exist_ok=True)
                     self._fill()
                     os.replace(self._partial, self.target)
         finally:
@@ -133,7 +142,7 @@ class Job:
             if not (self._complete(listing, file, place) or (is_resumed and self._complete(listing, file, place))):
                 raise self._failure(
                     f'"{file.path}" came with a wrong checksum and was deleted; '
-                    "choose it again, and another mirror (HF_ENDPOINT) if that does not help",
+                    "start it again, and set another mirror (HF_ENDPOINT) if that does not help",
                 )
         self._check_stop()
 
@@ -162,6 +171,7 @@ class Job:
         with closing(hub.read(listing, file, position)) as chunks:
             for chunk in chunks:
                 stream.write(chunk)
+                self.fetched_bytes += len(chunk)
                 self._take(chunk, digest)
                 position += len(chunk)
                 if position > file.size_bytes:
@@ -184,7 +194,7 @@ class Job:
                 failures = 1 if self.done_bytes > before else failures + 1
                 if failures == _TRIES:
                     raise self._failure(
-                        f"{error}; check the connection, or set HF_ENDPOINT to a mirror, and press Run again to go on, "
+                        f"{error}; check the connection, or set HF_ENDPOINT to a mirror, and start it again to go on, "
                         f'or copy the folder into "{_shown(self.target.parent)}" yourself'
                     ) from error
                 _log.warning('Download of "%s": %s; trying again.', self.download.name, error)
@@ -214,6 +224,8 @@ def start(download: Download, root: Path) -> Job:
         job = _jobs.get(key)
         if job is None or job.state != "running":
             job = _jobs[key] = Job(download, root)
+            for tell in on_start:
+                tell(job)
             threading.Thread(target=job._run, name=f"mizuoto download {download.name}", daemon=True).start()
         job.holders += 1
         return job
@@ -231,6 +243,36 @@ def jobs() -> list[Job]:
     """The newest job of every model that was asked for since the start."""
     with _guard:
         return list(_jobs.values())
+
+
+def left_bytes(download: Download, root: Path) -> int | None:
+    """Of `download`, what lies in `root` of a job that did not come to its end; None where there is nothing."""
+    partial = _partial(download, root)
+    if not partial.is_dir():
+        return None
+    return sum(path.stat().st_size for path in partial.rglob("*") if path.is_file())
+
+
+def discard(download: Download, root: Path, on_check: Callable[[], None]) -> None:
+    """Stop the job of `download` in `root`, whoever wants it, and remove what it left; waits until it has hung up.
+
+    Args:
+        download: What was to be fetched.
+        root: Where.
+        on_check: Called twice a second while some job, here or in another process, writes; may raise to give up.
+    """
+    with _guard:
+        job = _jobs.pop(root / download.name, None)
+    if job is not None:
+        job.stop()
+    partial = _partial(download, root)
+    lock = _lock(partial)
+    if not partial.exists() and not lock.exists():
+        return
+    with hub.lock(lock, on_check):
+        shutil.rmtree(partial, ignore_errors=True)
+    with suppress(OSError):
+        lock.unlink()
 
 
 def fetch(
@@ -258,6 +300,14 @@ def fetch(
         leave(job)
     on_progress(job.total_bytes, job.total_bytes)
     return job.target
+
+
+def _partial(download: Download, root: Path) -> Path:
+    return root / f".{download.name}.download"
+
+
+def _lock(partial: Path) -> Path:
+    return partial.with_name(f"{partial.name}.lock")
 
 
 def _inside(folder: Path, name: str) -> Path:

@@ -126,7 +126,7 @@ def test_a_hub_that_stays_away_says_so_and_keeps_what_is_there(hub, fetch, tmp_p
     hub.statuses[WEIGHTS] = [500] * 5
     with pytest.raises(
         ModelFileError,
-        match=rf'download "{NAME}" \(0\.00 GB of .*HTTP 500\); check the connection, .* press Run again to go on',
+        match=rf'download "{NAME}" \(0\.00 GB of .*HTTP 500\); check the connection, .* start it again to go on',
     ):
         fetch()
     assert (tmp_path / "tts" / f".{NAME}.download" / "merges.txt").is_file()
