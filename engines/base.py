@@ -75,20 +75,39 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class Companion:
+    """Files of another repository that a model cannot do without.
+
+    Attributes:
+        repo: `owner/name` on the Hugging Face hub.
+        files: Their paths there, every one of which is needed.
+        folder: Where they go, inside the model's folder.
+    """
+
+    repo: str
+    files: tuple[str, ...]
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
 class Download:
     """An official checkpoint that a user may ask for; nothing is fetched unasked.
 
     Attributes:
         name: Of the model, and of its folder in `models/tts`.
         repo: `owner/name` on the Hugging Face hub.
-        size_bytes: About what it takes on disk.
+        size_bytes: About what it takes on disk, companions included.
         weights: Endings of its files of weights; pickled ones are read with `weights_only`.
+        folder: The folder of the repository that is the model; "" where all of it is.
+        companions: What comes with it from elsewhere.
     """
 
     name: str
     repo: str
     size_bytes: int
     weights: tuple[str, ...] = (".safetensors",)
+    folder: str = ""
+    companions: tuple[Companion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

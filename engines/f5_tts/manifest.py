@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..base import Manifest, Option
-from .files import VERSIONS, find_weights
+from ..base import Companion, Download, Manifest, Option
+from .files import VERSIONS, VOCODER, find_weights
 
 MAX_REFERENCE_S = 12.0
 MAX_STEPS = 128
@@ -19,6 +19,12 @@ def _recognise(folder: Path) -> bool:
 def num_bytes(text: str) -> int:
     """Length of a text as the model reckons with it."""
     return len(text.encode())
+
+
+def _download(name: str) -> Download:
+    """A release, each of which is a folder of one repository, and the vocoder that all of them have."""
+    vocoder = Companion("charactr/vocos-mel-24khz", ("config.yaml", "pytorch_model.bin"), VOCODER)
+    return Download(name, "SWivid/F5-TTS", 1_405_000_000, folder=name, companions=(vocoder,))
 
 
 MANIFEST = Manifest(
@@ -66,6 +72,7 @@ MANIFEST = Manifest(
     measure_text=num_bytes,
     sample_rate=24000,
     recognise=_recognise,
+    downloads=(_download("F5TTS_v1_Base"), _download("F5TTS_Base")),  # their names tell their versions
     reference_seconds=(0.5, MAX_REFERENCE_S),
     extras=(
         ("pypinyin", "reads Chinese text"),

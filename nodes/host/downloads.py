@@ -13,10 +13,10 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeVar
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar
 
 from ...engines.base import Download
 from ...mizuoto_runtime.errors import Cancelled, ModelFileError
@@ -131,12 +131,10 @@ class Job:
                     lock.unlink()
 
     def _fill(self) -> None:
-        listing = self._patiently(lambda: hub.list_files(self.download.repo, self._is_wanted))
-        places = {file.path: _inside(self._partial, file.path) for file in listing.files}
-        self.total_bytes = sum(file.size_bytes for file in listing.files)
-        self._check_space(sum(place.stat().st_size for place in places.values() if place.is_file()))
-        for file in listing.files:
-            place = places[file.path]
+        found = [item for source in _sources(self.download) for item in self._listed(source)]
+        self.total_bytes = sum(item.file.size_bytes for item in found)
+        self._check_space(sum(item.place.stat().st_size for item in found if item.place.is_file()))
+        for listing, file, place in found:
             place.parent.mkdir(parents=True, exist_ok=True)
             is_resumed = place.exists()
             if not (self._complete(listing, file, place) or (is_resumed and self._complete(listing, file, place))):
@@ -146,9 +144,14 @@ class Job:
                 )
         self._check_stop()
 
-    def _is_wanted(self, path: str) -> bool:
-        """Weights and what describes them; the second set of some repositories, in fp32, holds nothing that is read."""
-        return path.endswith((*_DESCRIPTIONS, *self.download.weights)) and ".fp32" not in path
+    def _listed(self, source: _Source) -> Iterator[_Item]:
+        """What the hub has of a source."""
+        listing = self._patiently(lambda: hub.list_files(source.repo, source.is_wanted))
+        missing = set(source.files) - {file.path for file in listing.files}
+        if missing:
+            raise self._failure(f'"{source.repo}" on {hub.endpoint()} has no file "{min(missing)}"')
+        for file in listing.files:
+            yield _Item(listing, file, _inside(self._partial, source.target(file.path)))
 
     def _complete(self, listing: hub.Listing, file: hub.RemoteFile, place: Path) -> bool:
         """Go on with the file to its end; whether it is right then. A wrong one is deleted."""
@@ -217,6 +220,38 @@ class Job:
         )
 
 
+class _Source(NamedTuple):
+    """A part of a repository, and where in the model's folder it goes."""
+
+    repo: str
+    is_wanted: Callable[[str], bool]
+    target: Callable[[str], str]
+    files: tuple[str, ...] = ()  # that must be there
+
+
+class _Item(NamedTuple):
+    """One file to fetch."""
+
+    listing: hub.Listing
+    file: hub.RemoteFile
+    place: Path
+
+
+def _sources(download: Download) -> Iterator[_Source]:
+    """Where the files of a model are: its own repository, then those of its companions."""
+    above = f"{download.folder}/" if download.folder else ""
+    endings = (*_DESCRIPTIONS, *download.weights)
+
+    def is_wanted(path: str) -> bool:
+        # The second set of some repositories, in fp32, holds nothing that is read.
+        return path.startswith(above) and path.endswith(endings) and ".fp32" not in path
+
+    yield _Source(download.repo, is_wanted, lambda path: path.removeprefix(above))
+    for each in download.companions:
+        target = f"{each.folder}/{{}}".format
+        yield _Source(each.repo, set(each.files).__contains__, target, each.files)
+
+
 def start(download: Download, root: Path) -> Job:
     """The running job that fetches `download` into `root`, or a new one; give it back with `leave`."""
     with _guard:
@@ -250,7 +285,9 @@ def left_bytes(download: Download, root: Path) -> int | None:
     partial = _partial(download, root)
     if not partial.is_dir():
         return None
-    return sum(path.stat().st_size for path in partial.rglob("*") if path.is_file())
+    with suppress(FileNotFoundError):  # it came to its end meanwhile
+        return sum(path.stat().st_size for path in partial.rglob("*") if path.is_file())
+    return None
 
 
 def discard(download: Download, root: Path, on_check: Callable[[], None]) -> None:

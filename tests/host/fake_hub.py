@@ -36,7 +36,7 @@ class FakeHub:
     Attributes:
         repos: {"owner/name": {path: content}}.
         requests: All requests so far.
-        sent_bytes: {path: bytes of content that went out}.
+        sent_bytes: {path: bytes of content that went out, or were about to}.
         cut_after: {path: content bytes after which the connection breaks, once}.
         lies: {path: content that is sent instead}.
         statuses: {path or repo: HTTP statuses to answer with first, one a request}.
@@ -139,8 +139,9 @@ class _Handler(BaseHTTPRequestHandler):
         end = self.hub.cut_after.pop(path, len(content))
         for position in range(start, end, _PIECE):
             piece = content[position : min(position + _PIECE, end)]
-            self.wfile.write(piece)
+            # Counted first: a client may be done before the next line here runs.
             self.hub.sent_bytes[path] = self.hub.sent_bytes.get(path, 0) + len(piece)
+            self.wfile.write(piece)
             if self.hub.rate_bytes:
                 time.sleep(len(piece) / self.hub.rate_bytes)
         if end < len(content):

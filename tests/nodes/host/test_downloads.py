@@ -8,12 +8,17 @@ import sys
 import threading
 import time
 import types
+from importlib import import_module
 from pathlib import Path
 from weakref import ref
 
 import pytest
-from mizuoto.engines.base import Download
+import torch
+from mizuoto import engines
+from mizuoto.engines.base import Companion, Download, LoadSpec
+from mizuoto.mizuoto_runtime.device import CPU
 from mizuoto.mizuoto_runtime.errors import Cancelled, ModelFileError, Unsupported
+from mizuoto.mizuoto_runtime.runtime import Runtime
 from mizuoto.tests.host.fake_hub import FakeHub
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -240,6 +245,7 @@ def test_an_interrupt_is_noticed_at_once_and_the_rest_is_used(hub, downloads, fe
     with pytest.raises(KeyError):
         fetch(on_check=interrupt)
     settled(downloads)
+    time.sleep(0.3)  # the server notices
     partial = tmp_path / "tts" / f".{NAME}.download" / WEIGHTS
     there, sent = partial.stat().st_size, hub.sent_bytes[WEIGHTS]
     assert CHUNK < there < len(WANTED[WEIGHTS]) and not (tmp_path / "tts" / NAME).exists()
@@ -393,3 +399,50 @@ def test_pickled_weights_come_only_where_the_engine_asks_for_them(downloads, hub
     asked = Download(NAME, REPO, SIZE, (".safetensors", ".bin"))
     folder = downloads.fetch(asked, tmp_path / "tts", lambda done, total: None, lambda: None)
     assert content(folder) == WANTED | {"pytorch_model.bin": UNWANTED["pytorch_model.bin"]}
+
+
+def test_a_folder_of_a_repository_with_files_of_another(hub, downloads, tmp_path):
+    files = {"config.yaml": b"a: 1", "pytorch_model.bin": os.urandom(2 * CHUNK)}
+    hub.repos |= {"mizuoto/vocoder": files | {"other.bin": b"unwanted"}}
+    hub.repos[REPO] = {f"v1/{path}": content for path, content in WANTED.items()} | {"v2/config.json": b"", **UNWANTED}
+    asked = Download(NAME, REPO, 1, folder="v1", companions=(Companion("mizuoto/vocoder", tuple(files), "vocoder"),))
+    hub.cut_after["pytorch_model.bin"] = CHUNK
+    seen = []
+    folder = downloads.fetch(asked, tmp_path / "tts", lambda *counts: seen.append(counts), lambda: None)
+    assert content(folder) == WANTED | {f"vocoder/{path}": content for path, content in files.items()}
+    assert seen[-1] == (SIZE + sum(map(len, files.values())),) * 2
+    assert hub.sent_bytes["pytorch_model.bin"] == 2 * CHUNK and "other.bin" not in hub.sent_bytes
+
+    shutil.rmtree(folder)
+    hub.repos["mizuoto/vocoder"].pop("config.yaml")
+    with pytest.raises(ModelFileError, match=r'"mizuoto/vocoder" on http.* has no file "config\.yaml"'):
+        downloads.fetch(asked, tmp_path / "tts", lambda *_: None, lambda: None)
+    assert left_behind(tmp_path) == []
+
+
+LAYOUTS = {"VoxCPM-0.5B": ("0.5B",), "VoxCPM1.5": ("1.5",)}  # what `build` is told where files differ
+OFFERED = [
+    (manifest, download)
+    for manifest in engines.manifests().values()
+    for download in manifest.downloads
+    if download is manifest.downloads[0] or download.name in LAYOUTS
+]
+
+
+@pytest.mark.parametrize(("manifest", "download"), OFFERED, ids=[download.name for _, download in OFFERED])
+def test_what_engines_ask_for_is_a_model_of_theirs(hub, downloads, tmp_path, manifest, download):
+    """Of a repository that holds the official files and other things, all that is needed and nothing that runs."""
+    (tmp_path / "official").mkdir()
+    import_module(f"mizuoto.tests.engines.{manifest.id}.tiny").build(
+        tmp_path / "official", *LAYOUTS.get(download.name, ())
+    )
+    files = content(tmp_path / "official")
+    hub.repos[download.repo] = dict(UNWANTED)
+    for companion in download.companions:
+        hub.repos[companion.repo] = {path: files.pop(f"{companion.folder}/{path}") for path in companion.files}
+    above = f"{download.folder}/" if download.folder else ""
+    hub.repos[download.repo] |= {f"{above}{path}": content for path, content in files.items()}
+    folder = downloads.fetch(download, tmp_path / "tts", lambda *_: None, lambda: None)
+    assert not {"modeling.py", "a.md"} & content(folder).keys()
+    assert engines.recognise(folder) is manifest
+    engines.engine(manifest.id).load(LoadSpec(download.name, folder, CPU, torch.float32), Runtime())
