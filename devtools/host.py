@@ -58,8 +58,13 @@ def front_end_requirements(text: str) -> list[str]:
     return [line for name, line in _requirements(text) if name in FRONT_END]
 
 
-def ensure_front_end(host: Path) -> Path:
-    """A folder for PYTHONPATH that holds the web page in the versions this host names."""
+def ensure_front_end(host: Path, python: Path | None = None) -> Path:
+    """A folder for PYTHONPATH that holds the web page in the versions this host names.
+
+    Args:
+        host: Folder of the ComfyUI.
+        python: Interpreter whose pip fetches it, that of `.venv` unless said otherwise.
+    """
     wanted = front_end_requirements((host / "requirements.txt").read_text(encoding="utf-8"))
     version = re.sub(r"[^\w.]+", "-", wanted[0])
     folder = BUILT / version
@@ -67,7 +72,7 @@ def ensure_front_end(host: Path) -> Path:
     if not stamp.is_current():
         shutil.rmtree(folder, ignore_errors=True)
         with stamp.building():
-            pip_install("front end", ["--target", str(folder), *wanted])
+            pip_install("front end", ["--target", str(folder), *wanted], python)
     return folder
 
 
