@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..engines.artifacts import Codes, VoicePrompt
 from ..engines.base import Option, Options
@@ -11,7 +12,7 @@ from ..engines.script import VoiceBank
 from ..engines.speech import check_text
 from ..engines.transcript import Transcript
 from ..mizuoto_runtime.context import MAX_SEED
-from ..mizuoto_runtime.errors import InvalidRequest
+from ..mizuoto_runtime.errors import InvalidRequest, MizuotoError
 from ..mizuoto_runtime.report import RunReport
 from ..mizuoto_runtime.runtime import Model
 from .host.api import ModelSocket, OptionsSocket, VoiceBankSocket, VoiceSocket, io
@@ -43,15 +44,23 @@ def check_sockets(**values: object) -> None:
             raise InvalidRequest(f'Input "{name}" is "{str(value)[:40]}", which is {wrong}; connect {source}.')
 
 
-def check_words(text: str | None) -> bool | str:
-    """What `validate_inputs` answers to a typed text: True, or why it cannot be said; a linked text comes as None."""
-    if text is None:
+def verdict(check: Callable[[Any], object], value: Any) -> bool | str:
+    """What `validate_inputs` answers to a typed value: True, or the sentence with which `check` refuses it.
+
+    A linked value comes as None; it is checked when it arrives.
+    """
+    if value is None:
         return True
     try:
-        check_text(text)
-    except InvalidRequest as error:
+        check(value)
+    except MizuotoError as error:
         return str(error)
     return True
+
+
+def check_words(text: str | None) -> bool | str:
+    """The verdict on a text that shall be said."""
+    return verdict(check_text, text)
 
 
 def model_input() -> io.Input:
@@ -139,10 +148,10 @@ def report_output(is_list: bool = False) -> io.Output:
     return io.String.Output(display_name="report", tooltip=tooltip, is_output_list=is_list)
 
 
-def with_report(value: object, report: RunReport) -> io.NodeOutput:
-    """The value and its report, which also goes into the history for API users."""
+def with_report(value: object, report: RunReport, **shown: list[Any]) -> io.NodeOutput:
+    """The value and its report, which also goes into the history for API users, with whatever else is `shown`."""
     text = report.to_json()
-    return io.NodeOutput(value, text, ui={"mizuoto_report": [text]})
+    return io.NodeOutput(value, text, ui={"mizuoto_report": [text], **shown})
 
 
 def option_input(option: Option) -> io.Input:

@@ -11,14 +11,15 @@ from ..engines.base import Options
 from ..engines.subtitles import SUFFIXES, check_format, write
 from ..engines.transcript import Transcript
 from ..mizuoto_runtime.context import MAX_SEED
-from ..mizuoto_runtime.errors import InvalidRequest
 from ..mizuoto_runtime.runtime import Model
 from ..mizuoto_runtime.text.languages import AUTO, choose_language, language_name
 from .host.api import TranscriptSocket, io, schema
 from .host.audio import from_comfy
 from .host.outputs import save_text
 from .host.session import request
-from .inputs import check_sockets, model_input, options_input, report_output
+from .host.settings import fingerprint_of_defaults, options_for
+from .host.sounds import sound_for_page
+from .inputs import check_sockets, model_input, options_input, report_output, verdict
 
 
 @cache
@@ -97,11 +98,12 @@ class Transcribe(io.ComfyNode):
     @classmethod
     def validate_inputs(cls, language: str | None = None) -> bool | str:
         """Accept names and tags in any case; a linked one comes as None and is checked when it arrives."""
-        try:
-            choose_language(str(language or AUTO))
-        except InvalidRequest as error:
-            return str(error)
-        return True
+        return verdict(choose_language, str(language or AUTO))
+
+    @classmethod
+    def fingerprint_inputs(cls, **inputs: object) -> str:
+        """Listen again when the user wants other options by default."""
+        return fingerprint_of_defaults(inputs, ("asr",))
 
     @classmethod
     def execute(
@@ -118,10 +120,20 @@ class Transcribe(io.ComfyNode):
         recording = from_comfy(audio, "audio", listening.MAX_SECONDS)
         with request(model, "transcribe", seed) as ctx:
             tag = choose_language(str(language), model.engine.manifest.languages)
-            transcript = listening.transcribe(model.engine, recording, tag, options, ctx, voice_required)
+            wanted = options_for(model, options)
+            transcript = listening.transcribe(model.engine, recording, tag, wanted, ctx, voice_required)
         report = ctx.report.to_json()
-        shown = {"text": [transcript.text], "mizuoto_report": [report]}
+        heard = {"passages": _passages(transcript), **sound_for_page(recording)}
+        shown = {"text": [transcript.text], "mizuoto_report": [report], "mizuoto_transcript": [heard]}
         return io.NodeOutput(transcript.text, transcript, transcript.language, report, ui=shown)
+
+
+def _passages(transcript: Transcript) -> list[dict[str, str | float]]:
+    """What the page shows of it; words have no place there."""
+    return [
+        {"text": passage.text, "start": round(passage.start, 3), "end": round(passage.end, 3)}
+        for passage in transcript.passages
+    ]
 
 
 class TranscriptText(io.ComfyNode):

@@ -9,6 +9,7 @@ from ..mizuoto_runtime.attention import CHOICES
 from ..mizuoto_runtime.errors import MizuotoError
 from .host import folders, session
 from .host.api import ModelSocket, io, schema
+from .inputs import verdict
 
 
 @cache
@@ -73,12 +74,7 @@ class LoadModel(io.ComfyNode):
 
         The device is checked when the model loads.
         """
-        try:
-            if model:
-                folders.find_model(model)
-        except MizuotoError as error:
-            return str(error)
-        return True
+        return verdict(folders.find_model, model or None)
 
     @classmethod
     def fingerprint_inputs(

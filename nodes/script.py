@@ -14,7 +14,9 @@ from ..mizuoto_runtime.runtime import Model
 from ..mizuoto_runtime.text.script import read_script, speakers_of
 from .host.api import VoiceBankSocket, VoiceSocket, io, schema
 from .host.audio import to_comfy
+from .host.preview import speech_ui
 from .host.session import request
+from .host.settings import fingerprint_of_defaults, options_for
 from .inputs import (
     audio_output,
     bank_input,
@@ -25,6 +27,7 @@ from .inputs import (
     report_output,
     seed_input,
     timeline_outputs,
+    verdict,
 )
 
 _MAX_NAME = 40
@@ -55,12 +58,7 @@ class VoiceBankNode(io.ComfyNode):
     @classmethod
     def validate_inputs(cls, name: str | None = None) -> bool | str:
         """Refuse names that a script cannot write."""
-        try:
-            if name is not None:
-                _check_name(name)
-        except InvalidRequest as error:
-            return str(error)
-        return True
+        return verdict(_check_name, name)
 
     @classmethod
     def execute(cls, name: str, voice: VoicePrompt, voices: VoiceBank | None = None) -> io.NodeOutput:
@@ -123,6 +121,11 @@ class SpeakScript(io.ComfyNode):
         )
 
     @classmethod
+    def fingerprint_inputs(cls, **inputs: object) -> str:
+        """Speak again when the user wants other options by default."""
+        return fingerprint_of_defaults(inputs, ("tts",))
+
+    @classmethod
     def execute(
         cls,
         model: Model,
@@ -139,8 +142,9 @@ class SpeakScript(io.ComfyNode):
         parts = read_script(speech.check_length(script), speakers_of(bank.voices))
         with request(model, "speak script", seed) as ctx:
             cast = Cast(narrator, bank.voices)
-            audio, takes = speech.perform(model.engine, parts, cast, options, ctx, model.cache, normalise)
+            wanted = options_for(model, options)
+            audio, takes = speech.perform(model.engine, parts, cast, wanted, ctx, model.cache, normalise)
         report = ctx.report.to_json()
         lines = [to_comfy(line) for line in timeline.lines(audio, takes)]
         texts = timeline.to_json(takes), timeline.to_subtitles(takes), report
-        return io.NodeOutput(to_comfy(audio), lines, *texts, ui={"mizuoto_report": [report]})
+        return io.NodeOutput(to_comfy(audio), lines, *texts, ui={"mizuoto_report": [report], **speech_ui(ctx)})

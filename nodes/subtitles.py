@@ -11,13 +11,15 @@ from ..engines.recording import Take
 from ..engines.script import Cast, VoiceBank
 from ..mizuoto_runtime.audio import Audio
 from ..mizuoto_runtime.context import RequestContext
-from ..mizuoto_runtime.errors import InvalidRequest, MizuotoError
+from ..mizuoto_runtime.errors import InvalidRequest
 from ..mizuoto_runtime.runtime import Model
 from ..mizuoto_runtime.text.marks import Part
 from ..mizuoto_runtime.text.script import read_line, speakers_of
 from .host.api import io, schema
 from .host.audio import to_comfy
+from .host.preview import speech_ui
 from .host.session import request
+from .host.settings import fingerprint_of_defaults, options_for
 from .inputs import (
     audio_output,
     bank_input,
@@ -28,6 +30,7 @@ from .inputs import (
     report_output,
     seed_input,
     timeline_outputs,
+    verdict,
     voice_input,
 )
 
@@ -80,12 +83,12 @@ class SpeakSubtitles(io.ComfyNode):
     @classmethod
     def validate_inputs(cls, subtitles: str | None = None) -> bool | str:
         """Name the line that is wrong before anything loads."""
-        try:
-            if subtitles is not None:
-                read_subtitles(subtitles)
-        except MizuotoError as error:
-            return str(error)
-        return True
+        return verdict(read_subtitles, subtitles)
+
+    @classmethod
+    def fingerprint_inputs(cls, **inputs: object) -> str:
+        """Speak again when the user wants other options by default."""
+        return fingerprint_of_defaults(inputs, ("tts",))
 
     @classmethod
     def execute(
@@ -105,10 +108,10 @@ class SpeakSubtitles(io.ComfyNode):
         fit, bank = timing.Fit(policy, speed_up), voices or VoiceBank()
         cast, script = Cast(voice, bank.voices), _script(subtitles, bank)
         with request(model, "speak subtitles", seed) as ctx:
-            manifest = model.engine.manifest
+            manifest, wanted = model.engine.manifest, options_for(model, options)
 
             def speak(cue: TimedText, cue_seed: int, speed: float) -> tuple[Audio, list[Take]]:
-                chosen = timing.faster(options, manifest, speed)
+                chosen = timing.faster(wanted, manifest, speed)
                 of_cue = _quiet(ctx, cue_seed)
                 return speech.perform(model.engine, script[cue], cast, chosen, of_cue, model.cache, normalise)
 
@@ -116,7 +119,7 @@ class SpeakSubtitles(io.ComfyNode):
             ctx.report.segments, ctx.report.audio_seconds = len(takes), round(audio.seconds, 4)
         report = ctx.report.to_json()
         texts = timeline.to_json(takes), timeline.to_subtitles(takes), report
-        return io.NodeOutput(to_comfy(audio), *texts, ui={"mizuoto_report": [report]})
+        return io.NodeOutput(to_comfy(audio), *texts, ui={"mizuoto_report": [report], **speech_ui(ctx)})
 
 
 def _script(subtitles: str, bank: VoiceBank) -> dict[TimedText, list[Part]]:

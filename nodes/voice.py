@@ -10,7 +10,7 @@ from ..engines.artifacts import VoicePrompt, require_engine
 from ..engines.reference import MAX_RECORDING_S
 from ..engines.voices import clone_voice, design_voice, preset_voice
 from ..mizuoto_runtime.audio import Audio
-from ..mizuoto_runtime.errors import InvalidRequest, MizuotoError
+from ..mizuoto_runtime.errors import InvalidRequest
 from ..mizuoto_runtime.report import RunReport
 from ..mizuoto_runtime.runtime import Model
 from .host import voices
@@ -18,8 +18,9 @@ from .host.api import ModelSocket, VoiceSocket, io, schema
 from .host.audio import from_comfy, to_comfy
 from .host.recordings import MAX_SECONDS, read_recording
 from .host.session import request
+from .host.sounds import sound_for_page
 from .host.withheld import withheld
-from .inputs import check_sockets, model_input, report_output, with_report
+from .inputs import check_sockets, model_input, report_output, verdict, with_report
 
 _NONE_YET = "(none saved yet)"
 _AUTO, _WORDS, _TIMBRE = "auto", "with transcript", "timbre only"
@@ -91,7 +92,8 @@ class VoicePromptNode(io.ComfyNode):
                 f'or choose "{_TIMBRE}".'
             )
         reference = from_comfy(audio, "audio", MAX_RECORDING_S)
-        return with_report(*_cloned(model, reference, "" if mode == _TIMBRE else words))
+        voice, report = _cloned(model, reference, "" if mode == _TIMBRE else words)
+        return with_report(voice, report, mizuoto_sound=[{"text": words, **sound_for_page(reference)}])
 
 
 class PresetVoice(io.ComfyNode):
@@ -228,12 +230,7 @@ class LoadVoice(io.ComfyNode):
     @classmethod
     def validate_inputs(cls, name: str = "") -> bool | str:
         """Accept voices that were saved after the list was made; name those that are not there."""
-        try:
-            if name:
-                voices.find_voice(str(name))
-        except MizuotoError as error:
-            return str(error)
-        return True
+        return verdict(voices.find_voice, str(name) if name else None)
 
     @classmethod
     def fingerprint_inputs(cls, name: str = "", model: object = None) -> str:
@@ -246,7 +243,9 @@ class LoadVoice(io.ComfyNode):
         if model is not None:
             check_sockets(model=model)
         file = voices.find_voice(str(name))
-        return cls._from_recording(file, model) if file.is_recording else cls._saved(file, model)
+        found = cls._from_recording(file, model) if file.is_recording else cls._saved(file, model)
+        found.ui = {**(found.ui or {}), "mizuoto_voice": [str(name)]}
+        return found
 
     @classmethod
     def _saved(cls, file: voices.LibraryFile, model: Model | None) -> io.NodeOutput:

@@ -72,11 +72,11 @@ def test_no_name_leaves_the_folders(comfy, name):
 
 
 def test_a_truncated_file_says_so(comfy, folder):
-    folder("tts/cut off", (ASSETS / WEIGHTS).read_bytes()[:100_000])
+    folder("tts/truncated", (ASSETS / WEIGHTS).read_bytes()[:100_000])
     with pytest.raises(
         NodeError, match=r"is cut off: 100,000 of at least [\d,]+ bytes are there\. Copy or download it again"
     ) as caught:
-        say(comfy, "cut off")
+        say(comfy, "truncated")
     assert caught.value.node_id == "load"
 
 
