@@ -142,6 +142,7 @@ class Manifest:
         downloads: Official checkpoints.
         max_batch: How many texts it can work on at once; 1 for engines without `talk_batch`.
         reads_numbers: Whether it reads numbers, dates and short forms by itself; for others they are put into words.
+        mixes_voices: Whether a voice may be a mixture of presets; see `presets.read_mixture`.
         reference_seconds: Shortest and longest reference recording.
         extras: (import name, what it is for) of packages that it can use but does not need.
     """
@@ -164,6 +165,7 @@ class Manifest:
     downloads: tuple[Download, ...] = ()
     max_batch: int = 1
     reads_numbers: bool = False
+    mixes_voices: bool = False
     reference_seconds: tuple[float, float] = (0.0, math.inf)
     extras: tuple[tuple[str, str], ...] = ()
 

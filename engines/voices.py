@@ -8,30 +8,23 @@ import torch
 
 from ..mizuoto_runtime.audio import Audio
 from ..mizuoto_runtime.context import RequestContext
-from ..mizuoto_runtime.errors import InvalidRequest, did_you_mean
+from ..mizuoto_runtime.errors import InvalidRequest
 from .artifacts import VoicePrompt
 from .base import CanCloneVoice, CanDesignVoice, LoadedEngine, Manifest, require_task
+from .presets import find_preset, is_mixture, read_mixture
 from .reference import check_reference
-
-_VOICE_NODES = {"clone": "Voice Prompt", "design": "Design Voice"}
 
 
 def preset_voice(manifest: Manifest, name: str) -> VoicePrompt:
-    """The preset called `name`, however it is capitalised.
+    """The preset called `name`, however it is capitalised, or a mixture of several if the engine mixes voices.
 
     Raises:
-        InvalidRequest: The checkpoint of `manifest` has no such voice.
+        InvalidRequest: The checkpoint of `manifest` has no such voice, or the mixture makes no sense.
     """
-    found = next((voice for voice in manifest.voices if voice.casefold() == name.casefold()), None)
-    if found is None:
-        remedy = f"it has {', '.join(manifest.voices)}"
-        if not manifest.voices:
-            others = [node for task, node in _VOICE_NODES.items() if task in manifest.tasks]
-            remedy = f"it brings none along: connect a {' or '.join(others)} node" if others else "it brings none along"
-        raise InvalidRequest(
-            f'This {manifest.name} model has no voice "{name}"; {remedy}.{did_you_mean(name, manifest.voices)}'
-        )
-    return VoicePrompt(manifest.id, found)
+    if manifest.mixes_voices and is_mixture(name):
+        read_mixture(name, manifest)
+        return VoicePrompt(manifest.id, name.strip())
+    return VoicePrompt(manifest.id, find_preset(manifest, name))
 
 
 def clone_voice(

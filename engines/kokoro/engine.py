@@ -15,6 +15,7 @@ from ...mizuoto_runtime.errors import InvalidRequest
 from ...mizuoto_runtime.runtime import Runtime
 from ..artifacts import AudioChunk, Codes, Segment, VoicePrompt
 from ..base import LoadSpec
+from ..presets import read_mixture
 from .checkpoint import Components, read_components
 from .config import CheckpointConfig
 from .keys import DECODER, TALKER
@@ -22,7 +23,7 @@ from .languages.table import language_of
 from .manifest import MANIFEST
 from .prompt import PhonemeEncoder
 from .talker import Prosody
-from .voice import VoiceTables, read_mixture, voice_names
+from .voice import VoiceTables, voice_names
 from .workload import decoder_bytes, talker_bytes
 
 STYLE = "style"  # how the voice sounds; the other half of its row is spent when the talker is done
@@ -84,8 +85,8 @@ class LoadedKokoro:
     def _shares(self, voice: VoicePrompt | None, options: Mapping[str, Any]) -> dict[str, float]:
         """Voice -> weight."""
         if mixture := str(options["mix"]).strip():
-            return read_mixture(mixture, self._voices.names)
-        return read_mixture(voice.name if voice else self._voices.names[0], self._voices.names)
+            return read_mixture(mixture, self.manifest)
+        return read_mixture(voice.name if voice else self._voices.names[0], self.manifest)
 
     def _prosody(
         self, phonemes: str, shares: Mapping[str, float], speed: float, ctx: RequestContext

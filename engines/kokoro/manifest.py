@@ -73,6 +73,7 @@ MANIFEST = Manifest(
     max_text_size=200,  # about 13 s: longer ones are rushed, and take a CPU more time a second
     measure_text=_spoken_length,
     reads_numbers=True,
+    mixes_voices=True,
     downloads=(Download("Kokoro-82M", "hexgrad/Kokoro-82M", 355_000_000, (".pth", ".pt")),),
     sample_rate=24000,
     recognise=_recognise,

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 
-from ...mizuoto_runtime.errors import InvalidRequest, ModelFileError, did_you_mean
+from ...mizuoto_runtime.errors import ModelFileError
 from ...mizuoto_runtime.loading.pickle import read_pickled_tensor
 from .config import CheckpointConfig
 from .manifest import MANIFEST, VOICES
 
 _SUFFIX = ".pt"
-_SHARE = re.compile(r"\s*(?P<name>[^\s:]+)\s*(?::\s*(?P<weight>\d+(?:\.\d*)?|\.\d+)\s*)?")
 
 
 def voice_names(folder: Path) -> tuple[str, ...]:
@@ -77,47 +75,3 @@ class VoiceTables:
                 )
             self._tables[name] = table
         return self._tables[name]
-
-
-def read_mixture(text: str, names: tuple[str, ...]) -> dict[str, float]:
-    """Name -> weight of what a user wrote: `af_heart`, `af_heart+am_michael`, `af_heart:0.7+am_michael:0.3`.
-
-    A voice without a weight has 1, but where others say theirs and leave some of 1, it has that.
-
-    Raises:
-        InvalidRequest: A voice is not among `names`, or the weights make no sense.
-    """
-    found: dict[str, float | None] = {}
-    for part in text.split("+"):
-        match = _SHARE.fullmatch(part)
-        if match is None:
-            raise InvalidRequest(
-                f'"{part.strip()[:40]}" in the mixture "{text[:80]}" is no voice with a weight; write it like '
-                "af_heart:0.7+am_michael:0.3."
-            )
-        name = _known(match["name"], names)
-        if name in found:
-            raise InvalidRequest(f'The mixture "{text[:80]}" names "{name}" twice; give it one weight.')
-        found[name] = None if match["weight"] is None else float(match["weight"])
-    return _filled(found, text)
-
-
-def _known(name: str, names: tuple[str, ...]) -> str:
-    known = next((voice for voice in names if voice.casefold() == name.casefold()), None)
-    if known is None:
-        raise InvalidRequest(
-            f'This {MANIFEST.name} model has no voice "{name[:40]}"; it has {", ".join(names)}.'
-            + did_you_mean(name, names)
-        )
-    return known
-
-
-def _filled(weights: Mapping[str, float | None], text: str) -> dict[str, float]:
-    """The weights with those that nobody wrote."""
-    left = 1.0 - math.fsum(weight for weight in weights.values() if weight is not None)
-    unsaid = [name for name, weight in weights.items() if weight is None]
-    default = left / len(unsaid) if unsaid and len(unsaid) < len(weights) and left > 0 else 1.0
-    filled = {name: default if weight is None else weight for name, weight in weights.items()}
-    if not math.fsum(filled.values()) > 0:
-        raise InvalidRequest(f'The weights of the mixture "{text[:80]}" add up to 0; give one voice more.')
-    return {name: weight for name, weight in filled.items() if weight > 0}

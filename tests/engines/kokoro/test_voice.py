@@ -3,11 +3,9 @@ import shutil
 import pytest
 import torch
 from mizuoto.engines.kokoro.config import CheckpointConfig
-from mizuoto.engines.kokoro.voice import VoiceTables, read_mixture, voice_names
-from mizuoto.mizuoto_runtime.errors import InvalidRequest, ModelFileError
+from mizuoto.engines.kokoro.voice import VoiceTables, voice_names
+from mizuoto.mizuoto_runtime.errors import ModelFileError
 from mizuoto.tests.engines.kokoro import tiny
-
-NAMES = ("af_heart", "am_michael", "bf_emma")
 
 
 @pytest.fixture
@@ -19,41 +17,6 @@ def tables(tiny_folder):
 def own_folder(tiny_folder, tmp_path):
     shutil.copytree(tiny_folder, tmp_path / "own")
     return tmp_path / "own"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("af_heart", {"af_heart": 1}),
-        ("AF_Heart + am_michael", {"af_heart": 1, "am_michael": 1}),
-        ("af_heart:0.7+am_michael", {"af_heart": 0.7, "am_michael": 0.3}),
-        ("af_heart : 0.5 + am_michael + bf_emma", {"af_heart": 0.5, "am_michael": 0.25, "bf_emma": 0.25}),
-        ("af_heart:2+am_michael:1", {"af_heart": 2, "am_michael": 1}),
-        ("af_heart:2+am_michael", {"af_heart": 2, "am_michael": 1}),
-        ("af_heart:1+am_michael:0", {"af_heart": 1}),
-        ("af_heart:.5+am_michael:.5", {"af_heart": 0.5, "am_michael": 0.5}),
-    ],
-)
-def test_mixtures(text, expected):
-    assert read_mixture(text, NAMES) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("af_hart", 'no voice "af_hart".*Did you mean "af_heart"'),
-        ("", "no voice with a weight"),
-        ("af_heart+", "no voice with a weight"),
-        ("af_heart:much", "no voice with a weight"),
-        ("af_heart:-1", "no voice with a weight"),
-        ("af_heart+af_heart", 'names "af_heart" twice'),
-        ("af_heart:0+am_michael:0", "add up to 0"),
-        ("../af_heart", "no voice"),
-    ],
-)
-def test_mixtures_that_make_no_sense(text, sentence):
-    with pytest.raises(InvalidRequest, match=sentence):
-        read_mixture(text, NAMES)
 
 
 def test_the_row_goes_by_the_number_of_phonemes(tables, tiny_folder):
