@@ -14,7 +14,7 @@ import folder_paths
 
 from ... import engines
 from ...engines.base import Download, Manifest
-from ...mizuoto_runtime.errors import InvalidRequest, did_you_mean
+from ...mizuoto_runtime.errors import InvalidRequest, ModelFileError, did_you_mean
 
 _KEYS = ("tts", "TTS")
 _LISTENING_KEYS = ("stt", "STT", "asr", "ASR", "whisper", "Whisper", "qwen-asr", "Qwen3-ASR")  # of recognition models
@@ -40,6 +40,11 @@ class MissingModel:
     name: str
     download: Download
     manifest: Manifest
+
+    @property
+    def choice(self) -> str:
+        """What a user chooses to have it fetched."""
+        return f"{self.name}{_TO_FETCH}"
 
 
 _cache: tuple[float, dict[str, InstalledModel]] | None = None
@@ -92,7 +97,7 @@ def refresh() -> None:
 
 def model_choices() -> list[str]:
     """What a user may choose: every installed model, then "<name> (download)" for every other official checkpoint."""
-    fetchable = [f"{name}{_TO_FETCH}" for name in _downloads() if _installed_as(name) is None]
+    fetchable = [missing.choice for name, missing in official_models().items() if installed_as(name) is None]
     return [*installed_models(), *fetchable]
 
 
@@ -109,13 +114,45 @@ def find_model(name: str) -> InstalledModel | MissingModel:
     if found is not None:
         return found
     _refuse_unknown_folder(name)
-    missing = _downloads().get(name.removesuffix(_TO_FETCH))
+    missing = official_models().get(name.removesuffix(_TO_FETCH))
     if missing is not None:
-        return _installed_as(missing.name) or _to_be_fetched(missing, name.endswith(_TO_FETCH))
+        return installed_as(missing.name) or _to_be_fetched(missing, name.endswith(_TO_FETCH))
     raise InvalidRequest(
         f'Model "{name}" is not installed: no such folder in {_places()}. '
         f"Copy it there, or choose one of: {', '.join(model_choices())}.{did_you_mean(name, model_choices())}"
     )
+
+
+def official_models() -> dict[str, MissingModel]:
+    """Name -> every official checkpoint, whether it is installed or not."""
+    return {
+        download.name: MissingModel(download.name, download, manifest)
+        for manifest in engines.manifests().values()
+        for download in manifest.downloads
+    }
+
+
+def installed_as(name: str) -> InstalledModel | None:
+    """The installed model whose folder is called `name`, in whatever folder that lies."""
+    return next((model for model in installed_models().values() if model.folder.name == name), None)
+
+
+def incomplete(missing: MissingModel) -> ModelFileError:
+    """Why a download is of no use whose folder is there and is not recognised."""
+    return ModelFileError(
+        f'"{shown(default_root())}/{missing.name}" is there but holds no complete {missing.manifest.name} '
+        f'model; move it away and choose "{missing.choice}" again.'
+    )
+
+
+def shown(root: Path) -> str:
+    """One of the roots as a person knows it: "models/tts"."""
+    return f"{root.parent.name}/{root.name}"
+
+
+def size_bytes(folder: Path) -> int:
+    """Of the files in `folder` and below it, as deep as models are looked for."""
+    return sum(size for _, size, _ in _facts(folder, _DEPTH))
 
 
 def fingerprint(folder: Path) -> str:
@@ -138,19 +175,6 @@ def _facts(folder: Path, depth: int) -> Iterator[tuple[str, int, int]]:
                 yield from _facts(Path(child.path), depth - 1)
 
 
-def _downloads() -> dict[str, MissingModel]:
-    return {
-        download.name: MissingModel(download.name, download, manifest)
-        for manifest in engines.manifests().values()
-        for download in manifest.downloads
-    }
-
-
-def _installed_as(name: str) -> InstalledModel | None:
-    """The installed model whose folder is called `name`, in whatever folder that lies."""
-    return next((model for model in installed_models().values() if model.folder.name == name), None)
-
-
 def _refuse_unknown_folder(name: str) -> None:
     place = next((root / name for root in roots() if (root / name).parent == root and (root / name).is_dir()), None)
     if place is not None:
@@ -164,14 +188,14 @@ def _to_be_fetched(missing: MissingModel, is_asked_for: bool) -> MissingModel:
     if is_asked_for:
         return missing
     raise InvalidRequest(
-        f'Model "{missing.name}" is not installed: choose "{missing.name}{_TO_FETCH}" to fetch it '
+        f'Model "{missing.name}" is not installed: choose "{missing.choice}" to fetch it '
         f"({missing.download.size_bytes / 1e9:.1f} GB, licence {missing.manifest.weights_license}), "
         f"or copy its folder into one of {_places()}."
     )
 
 
 def _places() -> str:
-    return ", ".join(f'"{root.parent.name}/{root.name}"' for root in roots())
+    return ", ".join(f'"{shown(root)}"' for root in roots())
 
 
 def _find() -> dict[str, InstalledModel]:

@@ -19,13 +19,14 @@ from ...mizuoto_runtime import VERSION
 from ...mizuoto_runtime.attention import features
 from ...mizuoto_runtime.context import RequestContext
 from ...mizuoto_runtime.device import DeviceService
-from ...mizuoto_runtime.errors import ModelFileError
 from ...mizuoto_runtime.runtime import Model, Runtime
+from ...mizuoto_runtime.settings import Settings
 from . import downloads, folders
 from .memory import ComfyMemory
 from .pinning import pinned_copies, pins
 from .progress import byte_hooks, request_hooks
 from .prompts import between_prompts
+from .settings import preferences
 
 
 @cache
@@ -33,6 +34,7 @@ def runtime() -> Runtime:
     """The one runtime, built at the first model load (S005)."""
     kept = Path(folder_paths.get_user_directory()) / "mizuoto" / "memory" / "calibration.json"
     return Runtime(
+        Settings.of(preferences().values()),
         memory=ComfyMemory(),
         pins=pins(),
         pinned_copies=pinned_copies(),
@@ -40,6 +42,12 @@ def runtime() -> Runtime:
         has_host=True,
         pause=between_prompts,
     )
+
+
+def follow_settings() -> None:
+    """Let the runtime, if there is one yet, go by what the user has set by now."""
+    if runtime.cache_info().currsize:
+        runtime().change(Settings.of(preferences().values()))
 
 
 @cache
@@ -74,15 +82,11 @@ def load_model(name: str, device: str, dtype: str, attention: str = "auto") -> M
 
 
 def _fetched(missing: folders.MissingModel) -> folders.InstalledModel:
-    root = folders.default_root()
-    downloads.fetch(missing.download, root, *byte_hooks())
+    downloads.fetch(missing.download, folders.default_root(), *byte_hooks())
     folders.refresh()
-    found = folders.find_model(f"{missing.name} (download)")
+    found = folders.find_model(missing.choice)
     if isinstance(found, folders.MissingModel):
-        raise ModelFileError(
-            f'"{root.parent.name}/{root.name}/{missing.name}" is there but holds no complete {missing.manifest.name} '
-            f'model; move it away and choose "{missing.name} (download)" again.'
-        )
+        raise folders.incomplete(missing)
     return found
 
 
