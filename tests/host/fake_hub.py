@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -43,6 +44,7 @@ class FakeHub:
         has_ranges: Whether a Range header counts.
         tells_checksums: Whether the listing has sizes and checksums.
         rate_bytes: Per second and connection; 0 is as fast as can be.
+        held_at: {path: content bytes after which nothing comes until `release`}.
     """
 
     repos: dict[str, dict[str, bytes]]
@@ -54,6 +56,8 @@ class FakeHub:
     has_ranges: bool = True
     tells_checksums: bool = True
     rate_bytes: int = 0
+    held_at: dict[str, int] = field(default_factory=dict)
+    _change: threading.Condition = field(default_factory=threading.Condition)
 
     def __enter__(self) -> FakeHub:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": self}))
@@ -63,6 +67,7 @@ class FakeHub:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.release()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -71,6 +76,18 @@ class FakeHub:
     def url(self) -> str:
         """What HF_ENDPOINT has to be."""
         return f"http://127.0.0.1:{self._server.server_port}"
+
+    def release(self) -> None:
+        """Hold nothing any more."""
+        with self._change:
+            self.held_at.clear()
+            self._change.notify_all()
+
+    def limit(self, path: str, position: int) -> int:
+        """Up to where the content of `path` may be sent; waits while that is no further than `position`."""
+        with self._change:
+            self._change.wait_for(lambda: position < self.held_at.get(path, position + 1))
+            return self.held_at.get(path, sys.maxsize)
 
     def listing(self, repo: str) -> dict[str, Any]:
         """The model info with `blobs=True`."""
@@ -137,8 +154,10 @@ class _Handler(BaseHTTPRequestHandler):
         if is_head:
             return
         end = self.hub.cut_after.pop(path, len(content))
-        for position in range(start, end, _PIECE):
-            piece = content[position : min(position + _PIECE, end)]
+        position = start
+        while position < end:
+            piece = content[position : min(position + _PIECE, end, self.hub.limit(path, position))]
+            position += len(piece)
             # Counted first: a client may be done before the next line here runs.
             self.hub.sent_bytes[path] = self.hub.sent_bytes.get(path, 0) + len(piece)
             self.wfile.write(piece)

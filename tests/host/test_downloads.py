@@ -1,56 +1,27 @@
 """A model fetched by Load Model in a real ComfyUI, from a hub on this machine."""
 
 import time
-from pathlib import Path
 
 import pytest
 from mizuoto.tests.host.comfy import HostError, InterruptedPromptError, NodeError
 from mizuoto.tests.host.conftest import PACKS
 from mizuoto.tests.host.fake_hub import FakeHub
 from mizuoto.tests.host.graphs import load, save, sound, speak
-
-ASSETS = Path(__file__).resolve().parents[2] / "engines" / "hibari" / "assets"
-WEIGHTS = "hibari_heart.f16.safetensors"
-NAME, REPO = "Hibari-Copy", "mizuoto/Hibari-Copy"
-CHOICE = f"{NAME} (download)"
-# A pack that offers the built-in voice's own weights as a download, once all packs are loaded.
-OFFER = f'''
-import sys, threading, time
-from dataclasses import replace
-NODE_CLASS_MAPPINGS = {{}}
-def offer():
-    while True:
-        for name, module in list(sys.modules.items()):
-            if name.endswith("ComfyUI-Mizuoto.engines") and hasattr(module, "recognise"):
-                base, manifests = sys.modules[name + ".base"], module.manifests()
-                downloads = (base.Download("{NAME}", "{REPO}", 12_400_000),)
-                manifests["hibari"] = replace(manifests["hibari"], downloads=downloads)
-                return
-        time.sleep(0.02)
-threading.Thread(target=offer, daemon=True).start()
-'''
+from mizuoto.tests.host.offer import CHOICE, NAME, REPO, SIZE, WEIGHTS, files, online, pack
 
 
 @pytest.fixture(scope="module")
 def hub():
-    files = {WEIGHTS: (ASSETS / WEIGHTS).read_bytes(), "config.json": b"{}", "code.py": b"raise SystemExit"}
-    with FakeHub({REPO: files}) as server:
+    with FakeHub({REPO: files()}) as server:
         yield server
 
 
 @pytest.fixture
 def offering(hub, start_comfy, tmp_path):
-    (tmp_path / "offer").mkdir()
-    (tmp_path / "offer" / "__init__.py").write_text(OFFER)
     hub.requests.clear(), hub.sent_bytes.clear()
     hub.rate_bytes = 0
-
-    def start(**env):
-        packs = PACKS | {"offer": tmp_path / "offer"}
-        online = {"HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1", "HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "0"}
-        return start_comfy("--cpu", packs=packs, env={**online, **env})
-
-    return start
+    packs = PACKS | pack(tmp_path / "offer")
+    return lambda **env: start_comfy("--cpu", packs=packs, env=online(hub.url) | env)
 
 
 def choices(comfy):
@@ -88,7 +59,7 @@ def test_nothing_is_asked_before_the_choice_and_the_chosen_model_speaks(hub, off
     hub.rate_bytes = 0
     assert sound(comfy, comfy.run(graph(CHOICE))).size > 1000
     assert sorted(path.name for path in (comfy.base / "models" / "tts" / NAME).iterdir()) == ["config.json", WEIGHTS]
-    assert hub.sent_bytes[WEIGHTS] < (ASSETS / WEIGHTS).stat().st_size + 1_000_000  # what was there was kept
+    assert hub.sent_bytes[WEIGHTS] < SIZE + 1_000_000  # what was there was kept
 
     asked = len(hub.requests)
     assert NAME in choices(comfy) and CHOICE not in choices(comfy)
