@@ -7,6 +7,7 @@ from ..engines.artifacts import Codes
 from ..mizuoto_runtime.runtime import Model
 from .host.api import CodesSocket, io, schema
 from .host.audio import to_comfy
+from .host.preview import speech_ui
 from .host.session import request
 from .inputs import audio_output, check_sockets, model_input, report_output, with_report
 
@@ -31,4 +32,4 @@ class CodecDecoder(io.ComfyNode):
         check_sockets(model=model, codes=codes)
         with request(model, "decode") as ctx:
             audio = speech.decode(model.engine, codes, ctx)
-        return with_report(to_comfy(audio), ctx.report)
+        return with_report(to_comfy(audio), ctx.report, **speech_ui(ctx))

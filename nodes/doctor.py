@@ -6,7 +6,7 @@ import json
 import time
 from typing import Any
 
-from ..mizuoto_runtime.doctor import render
+from ..mizuoto_runtime.doctor import outline, render
 from .host.api import io, schema
 from .host.doctor import report
 
@@ -52,4 +52,4 @@ class Doctor(io.ComfyNode):
         """Examine."""
         found = report(self_test=self_test)
         text = render(found)
-        return io.NodeOutput(text, json.dumps(found, indent=2), ui={"text": [text]})
+        return io.NodeOutput(text, json.dumps(found, indent=2), ui={"text": [text], "mizuoto_doctor": [outline(found)]})

@@ -13,6 +13,15 @@ def render(report: Mapping[str, Any]) -> str:
     return "\n".join([*_summary(report), *_facts(report)])
 
 
+def outline(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The report of `examine` for a page: `level`, and `sections` with `name`, `findings`, and `facts` as lines."""
+    sections = [
+        {"name": name, "findings": section["findings"], "facts": list(_lines(section["facts"]))}
+        for name, section in report["sections"].items()
+    ]
+    return {"level": report["level"], "sections": sections}
+
+
 def _summary(report: Mapping[str, Any]) -> Iterator[str]:
     findings = [(name, finding) for name, section in report["sections"].items() for finding in section["findings"]]
     counts = {level: sum(finding["level"] == level for _, finding in findings) for level in LEVELS}
@@ -34,24 +43,29 @@ def _facts(report: Mapping[str, Any]) -> Iterator[str]:
     for title, section in report["sections"].items():
         yield ""
         yield title
-        for name, value in section["facts"].items():
-            if value is not None:
-                yield from _fact(name, value)
+        for line in _lines(section["facts"]):
+            yield f"  {line}"
+
+
+def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in facts.items():
+        if value is not None:
+            yield from _fact(name, value)
 
 
 def _fact(name: str, value: Any) -> Iterator[str]:
     label = name.removesuffix("_bytes").replace("_", " ")
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        yield f"  {label}:"
+        yield f"{label}:"
         for row in value:
             first, *rest = row
-            yield f"    {row[first]}: {', '.join(_pair(each, row[each]) for each in rest)}"
+            yield f"  {row[first]}: {', '.join(_pair(each, row[each]) for each in rest)}"
     elif isinstance(value, Mapping) and any(isinstance(each, str) and len(each) > 40 for each in value.values()):
-        yield f"  {label}:"
+        yield f"{label}:"
         for each in value:
-            yield f"    {each}: {value[each]}"
+            yield f"  {each}: {value[each]}"
     else:
-        yield f"  {label}: {_show(name, value)}"
+        yield f"{label}: {_show(name, value)}"
 
 
 def _pair(name: str, value: Any) -> str:
