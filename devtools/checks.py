@@ -6,21 +6,30 @@ import contextlib
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ..tests.browser import chromium
 from ..tests.host.local import link_folder, unlink_folder
-from .console import say
+from . import javascript
+from .console import Stop, say
 from .environment import ROOT
 
 TYPED = ("mizuoto_runtime", "engines", "cli", "devtools")
-# All tests, in two processes of about the same length.
-HALVES = (("--ignore=tests/host", "--ignore=tests/contract", "tests"), ("tests/host", "tests/contract"))
+BROWSER = ("tests/browser",)
+# All tests, in processes of which two run at a time and take about the same time in the end.
+PARTS = (
+    ("--ignore=tests/host", "--ignore=tests/contract", "--ignore=tests/browser", "tests"),
+    ("tests/host", "tests/contract"),
+    BROWSER,
+)
+AT_ONCE = 2
 ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def lint(python: Path) -> int:
-    """Run ruff and mypy; all of them, so that one run shows everything. 0 if all are content, else 1."""
+    """Run ruff, mypy and tsc; all of them, so that one run shows everything. 0 if all are content, else 1."""
     failed = [
         title
         for title, command in (
@@ -31,37 +40,63 @@ def lint(python: Path) -> int:
     ]
     if not _mypy_passes(python):
         failed.append("mypy")
+    say("tsc")
+    if not javascript.types_pass(python):
+        failed.append("tsc")
     say(f"lint: {', '.join(failed)} failed" if failed else "lint: passed")
     return 1 if failed else 0
 
 
 def test(python: Path, host: Path, arguments: Sequence[str]) -> int:
-    """Run lint and every test, or with arguments only pytest with them. 0 if all pass, else 1 or pytest's own code."""
+    """Run lint and every test, or with arguments only pytest with them. 0 if all pass, else 1 or pytest's own code.
+
+    Without Chromium the browser tests are left out, which is said and makes it 1.
+    """
     # Not `python -m pytest`: that puts the checkout into sys.path, where its `nodes` stands in for ComfyUI's.
     pytest, environment = str(python.parent / "pytest"), test_environment(host)
     if arguments:
         say("pytest " + " ".join(arguments))
         return subprocess.run([pytest, *arguments], cwd=ROOT, env=environment, check=False).returncode
     lint_code = lint(python)
-    return _halves([[pytest, *half] for half in HALVES], environment) or lint_code
+    has_chromium = chromium.find() is not None
+    parts = [part for part in PARTS if has_chromium or part != BROWSER]
+    code = _side_by_side([[pytest, *part] for part in parts], environment) or lint_code
+    if not has_chromium:
+        say(f"tests/browser did not run. {chromium.HOW_TO_INSTALL}")
+    return code or int(not has_chromium)
 
 
-def _halves(commands: Sequence[Sequence[str]], environment: Mapping[str, str]) -> int:
-    """Run commands side by side, since each keeps one core busy; what the later ones write follows the first's.
+def test_browser(python: Path, host: Path, arguments: Sequence[str]) -> int:
+    """Run the browser tests alone, with further arguments for pytest; as `test`.
+
+    Raises:
+        Stop: There is no Chromium.
+    """
+    if chromium.find() is None:
+        raise Stop(chromium.HOW_TO_INSTALL)
+    return test(python, host, [*BROWSER, *arguments])
+
+
+def _side_by_side(commands: Sequence[Sequence[str]], environment: Mapping[str, str]) -> int:
+    """Run commands, `AT_ONCE` at a time, since each keeps one core busy.
+
+    What the first writes is seen at once, and what the others write when all have ended.
 
     Returns the first exit code that is not 0.
     """
     with contextlib.ExitStack() as stack:
         logs = [stack.enter_context(tempfile.TemporaryFile()) for _ in commands[1:]]
-        for command in commands:
-            say(" ".join(("pytest", *command[1:])))
-        processes = [
-            subprocess.Popen(
-                list(command), cwd=ROOT, env=dict(environment), stdout=log, stderr=log and subprocess.STDOUT
-            )
-            for command, log in zip(commands, [None, *logs], strict=True)
-        ]
+        processes: list[subprocess.Popen[bytes]] = []
         try:
+            for command, log in zip(commands, [None, *logs], strict=True):
+                while sum(process.poll() is None for process in processes) >= AT_ONCE:
+                    time.sleep(0.1)
+                say(" ".join(("pytest", *command[1:])))
+                processes.append(
+                    subprocess.Popen(
+                        list(command), cwd=ROOT, env=dict(environment), stdout=log, stderr=log and subprocess.STDOUT
+                    )
+                )
             codes = [process.wait() for process in processes]
         finally:
             for process in processes:

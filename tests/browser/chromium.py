@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from playwright.sync_api import Browser, Playwright
+if TYPE_CHECKING:  # the developer tools look for the browser before there is any package
+    from playwright.sync_api import Browser, Playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 HOW_TO_INSTALL = (
-    "The browser tests need Chromium: install it (Debian: apt-get install chromium fonts-wqy-microhei), "
-    "or let MIZUOTO_CHROMIUM be the path of one."
+    "The browser tests need Chromium: install it (Debian: apt-get install chromium fonts-liberation "
+    "fonts-wqy-microhei), or let MIZUOTO_CHROMIUM be the path of one."
 )
 # The page may reach its own server and nothing else; root may run no sandbox; sound starts without a click.
 OPTIONS = (

@@ -10,6 +10,7 @@ import { loadWords, say } from "./words.js";
  */
 export async function ask(route, method = "GET", body = undefined) {
   await loadWords();
+  /** @type {Record<string, string>} */
   const headers = body === undefined ? {} : { "Content-Type": "application/json" };
   /** @type {Response} */
   let response;

@@ -1,0 +1,3 @@
+import type { ComfyApi } from "@comfyorg/comfyui-frontend-types";
+
+export const api: ComfyApi;
