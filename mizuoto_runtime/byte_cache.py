@@ -35,6 +35,11 @@ class ByteCache(Generic[T]):
             return
         self._entries[key] = value, num_bytes
         self.num_bytes += num_bytes
+        self.resize(self._max_bytes)
+
+    def resize(self, max_bytes: int) -> None:
+        """Keep up to so many bytes from now on; what is too much is forgotten."""
+        self._max_bytes = max_bytes
         while self.num_bytes > self._max_bytes:
             self._forget(next(iter(self._entries)))
 

@@ -30,6 +30,10 @@ class InvalidRequest(MizuotoError):  # noqa: N818 - reads as the sentence it car
     code = "invalid_request"
 
 
+class SettingIsFixed(InvalidRequest):
+    """A setting cannot be changed from here: the one who started the server has fixed it."""
+
+
 class NothingToSay(InvalidRequest):
     """A piece of text holds nothing that this engine can say; other pieces of the same text may."""
 

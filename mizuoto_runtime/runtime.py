@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -25,7 +26,11 @@ from .memory.pinning import CudaPins, PinBackend, Pinner, can_pin_in_place, pinn
 from .memory.plan import Kind
 from .memory.policy import MB, VramPolicy, default_ram_reserve, policy_for
 from .residency import IdleTimer, Limits, Pause, always, relieve, surplus
-from .settings import Settings
+from .settings import COMPUTE, Settings
+
+# What a handle is made with; a model that was loaded under other values is loaded again.
+_PLACEMENT = ("vram_mode", "host_copies", "ram_reserve_mb", "async_offload")
+_AT_START = tuple(setting.key.removeprefix("compute.") for setting in COMPUTE if setting.at_start)
 
 
 class HasHandles(Protocol):
@@ -63,6 +68,7 @@ class Model:
         self._clock = clock
         self._loaded_at = 0.0
         self._engine: HasHandles | None = None
+        self.settings: Settings | None = None  # what it follows; None before it is loaded
         # Finished segments of speech; they stay while the weights do, and go with them.
         self.cache: ByteCache[Any] = ByteCache(cache_bytes)
 
@@ -168,9 +174,21 @@ class Runtime:
         self.pinner = Pinner(budget, pins, pinned_copies)
         self._models: WeakValueDictionary[Hashable, Model] = WeakValueDictionary()
         self._clock = clock
+        self._has_host = has_host
         self._limits = Limits.of(self.settings, has_host)
         # Without a host the process is a command: it ends soon, and unloads between its requests only (S195).
-        self._timer = IdleTimer(self.tidy, pause) if has_host and self._limits.idle_s else None
+        self._timer = IdleTimer(self.tidy, pause) if has_host else None
+
+    def change(self, settings: Settings) -> None:
+        """Follow other settings, from the next request on; those that count at the start only stay as they are.
+
+        Every model follows when it is used next, and is loaded again if it has to be placed otherwise. May be called
+        by any thread. For a runtime under a host; a stand-alone memory manager goes on as it began.
+        """
+        kept = {name: getattr(self.settings, name) for name in _AT_START}
+        self.settings = replace(settings, **kept)
+        self._limits = Limits.of(self.settings, self._has_host)
+        self._arm()
 
     def context(self, seed: int = 0, **hooks: Any) -> RequestContext:
         """A new request; `hooks` are `RequestContext`'s on_progress, on_check, on_segment and timeout_s."""
@@ -229,15 +247,32 @@ class Runtime:
 
     def _make_way(self, model: Model) -> None:
         self._tidy(model, incoming=1)
+        model.settings = self.settings
+
+    def _follow(self, model: Model) -> int:
+        """Bring a model that is about to be used up to the settings in force; returns the bytes freed."""
+        before, now, freed = model.settings, self.settings, 0
+        if before is None or before is now:
+            return 0
+        if model.is_loaded and any(getattr(before, name) != getattr(now, name) for name in _PLACEMENT):
+            freed = self._unload(model)
+            if model.is_loaded:  # busy: at its next request
+                return 0
+        model.settings = now
+        model.cache.resize(now.segment_cache_mb * MB)
+        model.attention.is_strict = now.attention_strict
+        self._mark(model)
+        return freed
 
     def _mark(self, model: Model) -> None:
         for handle in model.handles:
             handle.is_kept = model.name in self._limits.pinned
 
     def _tidy(self, keep: Model | None, incoming: int) -> int:
+        freed = 0 if keep is None else self._follow(keep)
         others = [model for model in self.models() if model.is_loaded and model is not keep]
         incoming += int(keep is not None and keep.is_loaded)
-        freed = sum(self._unload(model) for model in surplus(others, self._limits, self._clock(), incoming))
+        freed += sum(self._unload(model) for model in surplus(others, self._limits, self._clock(), incoming))
         if others and self._is_ram_short():  # asking the system costs more than the rest
             idle = [model for model in others if model.is_loaded and not model.is_busy]
             copies = self.settings.host_copies != "on"
@@ -260,6 +295,9 @@ class Runtime:
 
     def _arm(self) -> None:
         if self._timer is None:
+            return
+        if not self._limits.idle_s:
+            self._timer.stop()
             return
         last = [model.last_used for model in self.models() if model.is_loaded and model.name not in self._limits.pinned]
         if last:

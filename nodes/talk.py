@@ -16,6 +16,7 @@ from ..mizuoto_runtime.errors import EngineError, InvalidRequest, MizuotoError
 from ..mizuoto_runtime.runtime import Model
 from .host.api import CodesSocket, io, schema
 from .host.session import request
+from .host.settings import fingerprint_of_defaults, options_for
 from .host.withheld import blocked
 from .inputs import check_sockets, check_words, report_output, speech_inputs
 
@@ -47,6 +48,11 @@ class Talker(io.ComfyNode):
     def validate_inputs(cls, text: list[str | None] | None = None) -> bool | str:
         """Refuse typed texts without words before anything loads; linked texts are checked when they arrive."""
         return next((told for told in map(check_words, text or []) if told is not True), True)
+
+    @classmethod
+    def fingerprint_inputs(cls, **inputs: object) -> str:
+        """Talk again when the user wants other options by default."""
+        return fingerprint_of_defaults(inputs, ("tts",))
 
     @classmethod
     def execute(
@@ -125,7 +131,7 @@ def _in_order(lines: list[_Line], talked: list[tuple[list[_Line], list[Result]]]
 
 def _batch_size(line: _Line) -> int:
     manifest = line.model.engine.manifest
-    return batch_size(manifest, manifest.resolve(line.options))
+    return batch_size(manifest, manifest.resolve(options_for(line.model, line.options)))
 
 
 def _talk(batch: list[_Line]) -> list[Result]:
@@ -134,7 +140,8 @@ def _talk(batch: list[_Line]) -> list[Result]:
     try:
         with request(first.model, "talk", first.seed) as ctx:
             texts = [(line.text, line.seed) for line in batch]
-            codes = speech.talk_list(first.model.engine, texts, first.voice, first.options, ctx, first.normalise)
+            options = options_for(first.model, first.options)
+            codes = speech.talk_list(first.model.engine, texts, first.voice, options, ctx, first.normalise)
         return [(each, ctx.report.to_json()) for each in codes]
     except (InvalidRequest, EngineError) as error:  # what is no fault of the text ends the node
         if len(batch) == 1:

@@ -1,4 +1,4 @@
-"""The voice library: `models/voices` and every path configured under that name.
+"""The voice library: `models/voices`, every path configured under that name, and the folder that the user has set.
 
 It holds the voices that Save Voice wrote, `.safetensors` files, and recordings with or without their words in a `.txt`
 file beside them, as other packs keep them.
@@ -6,6 +6,7 @@ file beside them, as other packs keep them.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterator
@@ -19,7 +20,11 @@ from safetensors import SafetensorError
 
 from ...engines.artifacts import VoicePrompt
 from ...mizuoto_runtime.errors import InvalidRequest, ModelFileError, did_you_mean
+from ...mizuoto_runtime.settings import VOICE_FOLDER
 from .recordings import SUFFIXES, read_words, words_file
+from .settings import preferences
+
+log = logging.getLogger("mizuoto.voices")
 
 _KEY = "voices"
 _SUFFIX = ".safetensors"
@@ -55,11 +60,18 @@ class LibraryFile:
 
 
 def register_voices() -> None:
-    """Make `models/voices` known to ComfyUI and create it; called once when the pack is loaded."""
+    """Make `models/voices` and the user's own folder known to ComfyUI; called once when the pack is loaded."""
     default = os.path.join(folder_paths.models_dir, _KEY)
     folder_paths.add_model_folder_path(_KEY, default, is_default=True)
     with suppress(OSError):
         os.makedirs(default, exist_ok=True)
+    try:
+        own = preferences().value(VOICE_FOLDER.key)
+    except InvalidRequest as error:
+        log.warning("%s", error)
+    else:
+        if own:
+            folder_paths.add_model_folder_path(_KEY, str(own))
 
 
 def voice_files() -> dict[str, LibraryFile]:

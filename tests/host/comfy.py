@@ -263,9 +263,16 @@ class Comfy:
 
     def post(self, path: str, body: object = None) -> Any:
         """Send JSON and give back the answer as `get` does."""
+        return self._send(self._json_request(path, body, "POST"))
+
+    def put(self, path: str, body: object) -> Any:
+        """The same with PUT."""
+        return self._send(self._json_request(path, body, "PUT"))
+
+    def _json_request(self, path: str, body: object, method: str) -> urllib.request.Request:
         data = json.dumps({} if body is None else body).encode()
         headers = {"Content-Type": "application/json"}
-        return self._send(urllib.request.Request(self.url + path, data, headers, method="POST"))
+        return urllib.request.Request(self.url + path, data, headers, method=method)
 
     def view(self, file: Mapping[str, str]) -> bytes:
         """The content of a file that an output node wrote; see `Run.files`."""

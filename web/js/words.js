@@ -12,7 +12,7 @@ let loading;
 /** Fetches the sentences, once for all who ask; without them `say` gives back its keys. */
 export function loadWords() {
   loading ??= api.getCustomNodesI18n().then((found) => {
-    languages = Object.fromEntries(Object.entries(found).map(([language, { mizuoto }]) => [language, mizuoto ?? {}]));
+    languages = /** @type {{[language: string]: Words}} */ (found);
   }, console.error);
   return loading;
 }
@@ -24,9 +24,18 @@ export function loadWords() {
  * @param {{[name: string]: string | number}} [values]
  */
 export function say(key, values = {}) {
-  const language = String(app.extensionManager.setting.get("Comfy.Locale") ?? "en");
-  const sentence = find(languages[language], key) ?? find(languages[language.split("-")[0]], key) ?? find(languages.en, key);
+  const sentence = translated(`mizuoto.${key}`) ?? find(languages.en, `mizuoto.${key}`);
   return (sentence ?? key).replace(/\{(\w+)\}/g, (gap, name) => String(values[name] ?? gap));
+}
+
+/**
+ * What stands at `path` in the locale files of the language that the user chose, if anything does.
+ *
+ * @param {string} path  "nodeDefs.MizuotoSpeak.inputs.text.tooltip".
+ */
+export function translated(path) {
+  const language = String(app.extensionManager.setting.get("Comfy.Locale") ?? "en");
+  return find(languages[language], path) ?? find(languages[language.split("-")[0]], path);
 }
 
 /**
