@@ -9,6 +9,7 @@ from .host.api import ComfyExtension, io
 from .host.doctor_routes import register_doctor_routes
 from .host.folders import register_folders
 from .host.routes import register_routes
+from .host.settings_routes import register_settings_routes
 from .host.voices import register_voices
 from .listen import SaveTranscript, Transcribe, TranscriptText
 from .load import LoadModel
@@ -44,4 +45,5 @@ async def comfy_entrypoint() -> MizuotoExtension:
     register_voices()
     register_routes()
     register_doctor_routes()
+    register_settings_routes()
     return MizuotoExtension()

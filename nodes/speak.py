@@ -10,6 +10,7 @@ from ..mizuoto_runtime.runtime import Model
 from .host.api import io, schema
 from .host.audio import to_comfy
 from .host.session import request
+from .host.settings import fingerprint_of_defaults, options_for
 from .inputs import audio_output, check_sockets, check_words, report_output, speech_inputs, with_report
 
 
@@ -34,6 +35,11 @@ class Speak(io.ComfyNode):
         return check_words(text)
 
     @classmethod
+    def fingerprint_inputs(cls, **inputs: object) -> str:
+        """Speak again when the user wants other options by default."""
+        return fingerprint_of_defaults(inputs, ("tts",))
+
+    @classmethod
     def execute(
         cls,
         model: Model,
@@ -46,5 +52,5 @@ class Speak(io.ComfyNode):
         """Speak."""
         check_sockets(model=model, voice=voice, options=options)
         with request(model, "speak", seed) as ctx:
-            audio = speech.speak(model.engine, text, voice, options, ctx, model.cache, normalise)
+            audio = speech.speak(model.engine, text, voice, options_for(model, options), ctx, model.cache, normalise)
         return with_report(to_comfy(audio), ctx.report)
