@@ -51,7 +51,7 @@ def test_saved_values_are_used_and_survive_a_restart_and_the_environment_wins(se
     assert state(found, "hibari.speed") == (2.0, "saved")
     assert state(found, "compute.vram_mode") == ("none", "environment")
     assert "many" in row(found, "compute.oom_retries")["problem"]
-    with pytest.raises(HostError, match="409.*fixed by the environment variable MIZUOTO_VRAM_MODE"):
+    with pytest.raises(HostError, match=r"409.*fixed by the environment variable MIZUOTO_VRAM_MODE"):
         second.put(ROUTE, {"compute.vram_mode": "auto"})
     assert json.loads(file.read_text())["compute.vram_mode"] == "low"
 

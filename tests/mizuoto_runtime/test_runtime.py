@@ -1,6 +1,7 @@
 import gc
 import json
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 from weakref import ref
 
@@ -185,12 +186,14 @@ def test_description_is_json(runtime):  # S169
     model = loaded(runtime)
     runtime.memory.release(model.handles[0])
     data = json.loads(json.dumps(runtime.describe()))
+    assert data["models"][0].pop("unused_s") >= 0
     (entry,) = data["models"]
     size = model.handles[0].size_bytes
     assert entry == {
         "name": "zoo",
         "busy": False,
         "attention": "auto",
+        "cache_bytes": 0,
         "size_bytes": size,
         "loaded_bytes": 0,
         "host_bytes": size,
@@ -199,6 +202,10 @@ def test_description_is_json(runtime):  # S169
             {
                 "name": "zoo:part",
                 "device": "cuda:0",
+                "dtype": "float32",
+                "state": "away",
+                "busy": False,
+                "unused_s": None,
                 "size_bytes": size,
                 "loaded_bytes": 0,
                 "host_bytes": size,
@@ -218,6 +225,7 @@ def test_what_streams_is_described():
     data = json.loads(json.dumps(runtime.describe()))["models"][0]
     assert data["streamed_bytes"] == data["components"][0]["streamed_bytes"] == 2 * MB
     assert data["components"][0]["partial"]["reason"] == "budget"
+    assert data["components"][0]["state"] == "streams"
 
 
 def test_a_dropped_model_is_described_as_empty(runtime):
@@ -255,3 +263,33 @@ def test_a_model_keeps_its_own_choice_of_attention_when_it_loads_again():  # S20
 def test_an_unknown_attention_is_refused():
     with pytest.raises(InvalidRequest, match="warp"):
         Runtime(Settings()).model("key", "toy", lambda: None, "warp")
+
+
+def test_changed_settings_are_followed_from_the_next_request_on(runtime):
+    model = loaded(runtime)
+    model.cache.put("a", "sound", 3 * MB)
+    before = model.engine
+    runtime.change(replace(runtime.settings, oom_retries=0, segment_cache_mb=2, attention_strict=True, fast="tf32"))
+    assert runtime.context().settings.oom_retries == 0
+    assert runtime.settings.fast == "host", "it counts at the start only"
+    assert model.cache.get("a") == "sound", "the model is not touched before it is used"
+    runtime.tidy(keep=model)
+    assert model.cache.get("a") is None and model.attention.is_strict
+    assert model.engine is before
+    runtime.change(replace(runtime.settings, vram_mode="none"))
+    runtime.tidy(keep=model)
+    assert model.engine is not before and used(runtime) == 0, "other placement: loaded again"
+    again = model.engine
+    runtime.tidy(keep=model)
+    assert model.engine is again
+
+
+def test_idle_models_go_by_the_time_that_is_set_now():
+    runtime = Runtime(Settings(vram_reserve_mb=0), DeviceService({"cuda:0": 16 * MB}), has_host=True)
+    model = loaded(runtime)
+    runtime.tidy(keep=model)
+    assert not runtime._timer.is_armed
+    runtime.change(replace(runtime.settings, unload_after_minutes=5))
+    assert runtime._timer.is_armed
+    runtime.change(replace(runtime.settings, unload_after_minutes=0))
+    assert not runtime._timer.is_armed

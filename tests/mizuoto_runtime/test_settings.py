@@ -1,8 +1,9 @@
 from dataclasses import FrozenInstanceError, fields
 
 import pytest
+from mizuoto.mizuoto_runtime.attention import features
 from mizuoto.mizuoto_runtime.errors import InvalidRequest
-from mizuoto.mizuoto_runtime.settings import VRAM_MODES, Settings
+from mizuoto.mizuoto_runtime.settings import COMPUTE, FAST_SWITCHES, TABLE, VRAM_MODES, Settings
 
 
 def test_defaults():
@@ -89,3 +90,17 @@ def test_refusals_name_the_variable_and_the_way_out(variable, text, advice):
 def test_automatic_numbers(name):
     assert getattr(Settings.from_environment({f"MIZUOTO_{name.upper()}": "-1"}), name) == -1
     assert getattr(Settings(**{name: 0}), name) == 0
+
+
+def test_the_fast_switches_are_those_that_torch_is_asked_for():
+    assert FAST_SWITCHES == features.SWITCHES
+    assert Settings(fast="tf32, cudnn_benchmark").fast == "tf32, cudnn_benchmark"
+    with pytest.raises(InvalidRequest, match="MIZUOTO_FAST"):
+        Settings(fast="turbo")
+
+
+def test_the_table_tells_all():
+    assert [row.key for row in COMPUTE] == [f"compute.{field.name}" for field in fields(Settings)]
+    assert all(row.name and row.description and row.variable.startswith("MIZUOTO_") for row in TABLE)
+    assert {row.key for row in TABLE if row.changes_results} == {"compute.oom_fallback", "compute.fast"}
+    assert Settings.of({"compute.oom_retries": 1, "hibari.speed": 2.0}) == Settings(oom_retries=1)

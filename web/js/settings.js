@@ -58,7 +58,7 @@ function paramsOf(id, row, sortOrder) {
   return /** @type {any} */ ({
     id,
     name: row.source === "environment" ? `${words.name} (${row.variable})` : words.name,
-    category: ["Mizuoto", row.group, row.key],
+    category: ["Mizuoto", translated(`settingsCategories.${row.group}`) ?? row.group, row.key],
     sortOrder,
     type: TYPES[row.type],
     defaultValue: row.value, // of the server, so that the page needs no copy of its own

@@ -22,6 +22,7 @@ def library(packages_without_comfyui, monkeypatch, tmp_path):
     paths = [str(tmp_path / "more")]
     stub.add_model_folder_path = lambda key, path, is_default=False: paths.insert(0, path)
     stub.get_folder_paths = lambda key: list(paths)
+    stub.get_user_directory = lambda: str(tmp_path / "user")
     monkeypatch.setitem(sys.modules, "folder_paths", stub)
     module = import_module("mizuoto.nodes.host.voices")
     module.register_voices()
