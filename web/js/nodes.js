@@ -20,3 +20,16 @@ export function nodeOf(id) {
   for (const outer of path) graph = graph?.getNodeById(outer)?.subgraph;
   return graph?.getNodeById(last) ?? undefined;
 }
+
+/**
+ * The node at a place that the front end keeps outputs under.
+ *
+ * @param {string} place  "12", or in a subgraph "<id of the subgraph>:12".
+ * @returns {LGraphNode | undefined}
+ */
+export function nodeAt(place) {
+  const [id = "", subgraph] = place.split(":").reverse();
+  /** @type {any} */
+  const root = app.rootGraph ?? app.graph;
+  return (subgraph === undefined ? root : root?.subgraphs?.get(subgraph))?.getNodeById(id) ?? undefined;
+}

@@ -1,0 +1,54 @@
+// Shows what Transcribe heard: passages with their times, and the sound from where one is chosen.
+import { app } from "../../../scripts/app.js";
+import { addBox } from "./box.js";
+import { copyButton } from "./buttons.js";
+import { outputHooks } from "./outputs.js";
+import { Player } from "./player.js";
+import { fileUrl } from "./sounds.js";
+import { say } from "./words.js";
+
+/**
+ * @typedef {import("./nodes.js").LGraphNode} LGraphNode
+ *
+ * @typedef {object} Heard
+ * @property {import("./player.js").Passage[]} passages
+ * @property {number} seconds
+ * @property {number[]} peaks
+ * @property {import("./sounds.js").File} [file]  None where the recording is too long to be played here.
+ */
+
+const HEIGHT = 200;
+const WIDTH = 380;
+
+/** @type {WeakMap<LGraphNode, Player>} */
+const players = new WeakMap();
+
+/** @param {LGraphNode} node */
+function playerOf(node) {
+  const player = players.get(node) ?? new Player({ list: true });
+  if (!players.has(node)) {
+    player.bar.append(copyButton(() => player.text));
+    addBox(node, player.element, { height: HEIGHT, width: WIDTH, grows: true, onRemoved: () => player.unload() });
+  }
+  players.set(node, player);
+  player.clear();
+  return player;
+}
+
+/**
+ * @param {Heard[]} found
+ * @returns {string}
+ */
+function remark(found) {
+  if (found.every(({ passages }) => !passages.length)) return say("player.noSpeech");
+  return found.some(({ file }) => !file) ? say("player.noFile") : "";
+}
+
+app.registerExtension({
+  name: "mizuoto.transcript",
+  ...outputHooks("mizuoto_transcript", ["MizuotoTranscribe"], (node, /** @type {Heard[]} */ found) => {
+    const player = playerOf(node);
+    for (const { file, ...heard } of found) player.add({ url: fileUrl(file), ...heard });
+    player.tell(remark(found));
+  }),
+});
