@@ -184,7 +184,10 @@ class Manifest:
         known = {option.name: option for option in self.options}
         for name in chosen:
             if name not in known:
-                raise InvalidRequest(f'Engine "{self.id}" has no option "{name}"; it has {", ".join(known) or "none"}.')
+                raise InvalidRequest(
+                    f'Engine "{self.id}" has no option "{name}"; it has {", ".join(known) or "none"}.'
+                    + did_you_mean(name, known)
+                )
         return {name: option.check(chosen.get(name, option.default)) for name, option in known.items()}
 
 

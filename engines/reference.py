@@ -60,7 +60,7 @@ def check_reference(recording: Audio, manifest: Manifest) -> Audio:
     """The recording in one channel, if the engine can make a voice of it.
 
     Raises:
-        InvalidRequest: It is silent, too short or too long.
+        InvalidRequest: It is silent, too short or too long, or its samples are no numbers.
     """
     _check_length(recording, manifest, "The reference recording")
     found = mono(recording)
@@ -161,6 +161,10 @@ def _check_length(recording: Audio, manifest: Manifest, subject: str) -> None:
 
 
 def _check_sound(recordings: Sequence[Audio]) -> None:
+    if not all(math.isfinite(_peak(recording)) for recording in recordings):
+        raise InvalidRequest(
+            "The reference recording contains samples that are no numbers (NaN or infinite); repair it."
+        )
     if not any(map(_sounds, recordings)):
         raise InvalidRequest("The reference recording is silent; record it again, or choose another passage.")
 

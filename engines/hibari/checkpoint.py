@@ -21,7 +21,7 @@ def find_checkpoint(folder: Path) -> Path:
     found = sorted(folder.glob(CHECKPOINTS))
     if len(found) != 1:
         what = "no file" if not found else f"{len(found)} files"
-        raise ModelFileError(f'"{folder}" holds {what} called {CHECKPOINTS}; keep exactly one voice in a folder.')
+        raise ModelFileError(f'"{folder.name}" holds {what} called {CHECKPOINTS}; keep exactly one voice in a folder.')
     return found[0]
 
 

@@ -115,7 +115,7 @@ class CodecConfig:
         config = read_json(folder / "config.json")
         if config.get("model_type") != CODEC_TYPE:
             raise ModelFileError(
-                f'"{folder}" holds a "{config.get("model_type")}" and the model needs "{CODEC_TYPE}"; '
+                f'"{folder.name}" holds a "{config.get("model_type")}" and the model needs "{CODEC_TYPE}"; '
                 f"copy the {CODEC_FOLDER} folder of the same model there."
             )
         require(config, _REQUIRED, "codec")

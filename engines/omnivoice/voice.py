@@ -195,14 +195,17 @@ def reference_of(voice: VoicePrompt | None, config: TalkerConfig) -> Reference |
     Raises:
         InvalidRequest: Its tensors are damaged, or it was made by a model of another shape.
     """
-    if voice is None or CODES not in voice.tensors:
+    if voice is None or not voice.tensors:
         return None
-    codes, level = voice.tensors[CODES], voice.tensors.get(LEVEL)
-    is_sound = level is not None and level.shape == (1,) and bool(level.isfinite().all())
-    is_table = codes.dtype == torch.int64 and codes.dim() == 2 and codes.numel() > 0
-    if not is_sound or not is_table or not bool(((codes >= 0) & (codes < config.mask_id)).all()):
+    codes, level = voice.tensors.get(CODES), voice.tensors.get(LEVEL)
+    if codes is None or level is None or not _is_sound(codes, level, config):
         raise InvalidRequest(f'The voice "{voice.name}" is damaged; make it again with a Voice Prompt node.')
     if len(codes) != config.num_codebooks:
         raise InvalidRequest(f'The voice "{voice.name}" was made by another OmniVoice model; make it again with this.')
-    assert level is not None
     return Reference(codes, voice.facts.get(TRANSCRIPT, ""), float(level))
+
+
+def _is_sound(codes: torch.Tensor, level: torch.Tensor, config: TalkerConfig) -> bool:
+    is_table = codes.dtype == torch.int64 and codes.dim() == 2 and codes.numel() > 0
+    is_level = level.shape == (1,) and bool(level.isfinite().all())
+    return is_level and is_table and bool(((codes >= 0) & (codes < config.mask_id)).all())

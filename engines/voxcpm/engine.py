@@ -83,8 +83,8 @@ class LoadedVoxCpm:
         words = (transcript or "").strip()
         if not words and not self._config.is_second:
             raise InvalidRequest(
-                "This VoxCPM model clones a voice by going on from its recording, so it needs the words in it; "
-                "connect a transcript, or load VoxCPM 2."
+                "This VoxCPM model clones a voice by going on from its recording, so it needs the words in it: "
+                'write them into "transcript", or load VoxCPM 2.'
             )
         waveform = self._at_input_rate(reference, ctx)
         handle, config = self._voice, self._config

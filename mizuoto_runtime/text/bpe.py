@@ -90,7 +90,9 @@ class ByteBpe:
         """
         found = self._tokenizer.token_to_id(token)
         if found is None:
-            raise ModelFileError(f'The tokenizer has no token "{token}": its files belong to another model.')
+            raise ModelFileError(
+                f'The tokenizer has no token "{token}": its files belong to another model; copy the whole folder again.'
+            )
         return found
 
     def _encoded(self, text: str) -> Any:
