@@ -59,6 +59,12 @@ def test_every_layout_has_its_template_and_the_other_way_round():
         "Transcribe",
         "Dialogue",
         "Speak subtitles",
+        "Kokoro",
+        "VoxCPM clone",
+        "F5-TTS clone",
+        "Edit a recording",
+        "OmniVoice clone",
+        "OmniVoice design",
     }
     assert wanted <= set(TEMPLATES)
 
@@ -69,22 +75,53 @@ def test_it_is_what_its_prompt_says(name, graph):
     assert prompt_of(graph) == source
 
 
-def test_its_models_are_built_in_or_official_and_the_size_of_a_download_is_told(graph):
+def models_of(graph):
+    return [node["widgets_values_named"]["model"] for node in graph["nodes"] if node["type"] == "MizuotoLoadModel"]
+
+
+def notes_of(graph):
+    return "".join(node["widgets_values"][0] for node in graph["nodes"] if node["type"] in ONLY_IN_THE_PAGE)
+
+
+def official_models():
+    """Widget value -> (manifest, download) of every checkpoint that can be fetched."""
     manifests = engines.manifests().values()
-    built_in = {f"{manifest.id} (built-in)" for manifest in manifests if manifest.built_in}
-    official = {f"{each.name} (download)": each for manifest in manifests for each in manifest.downloads}
-    notes = "".join(node["widgets_values"][0] for node in graph["nodes"] if node["type"] in ONLY_IN_THE_PAGE)
-    loaders = [node for node in graph["nodes"] if node["type"] == "MizuotoLoadModel"]
-    assert loaders
-    for model in (node["widgets_values_named"]["model"] for node in loaders):
-        assert model in built_in or f"({official[model].size_bytes / 1e9:.1f} GB)" in notes, model
+    return {f"{each.name} (download)": (manifest, each) for manifest in manifests for each in manifest.downloads}
 
 
-@pytest.mark.parametrize("name", ["Clone a voice", "Clone in phases"])
+def test_its_models_are_built_in_or_official_and_the_size_of_a_download_is_told(graph):
+    built_in = {f"{manifest.id} (built-in)" for manifest in engines.manifests().values() if manifest.built_in}
+    official, notes = official_models(), notes_of(graph)
+    assert models_of(graph)
+    for model in set(models_of(graph)) - built_in:
+        _, download = official[model]
+        assert f"({download.size_bytes / 1e9:.1f} GB)" in notes, model
+
+
+def test_weights_that_are_not_for_commercial_use_are_told(graph):
+    used = [manifest for model, (manifest, _) in official_models().items() if model in models_of(graph)]
+    for licence in {manifest.weights_license for manifest in used if "-NC" in manifest.weights_license}:
+        assert "not for commercial use" in notes_of(graph) and licence in notes_of(graph)
+
+
+@pytest.mark.parametrize(
+    "name", ["Clone a voice", "Clone in phases", "VoxCPM clone", "OmniVoice clone", "Edit a recording"]
+)
 def test_the_transcript_is_what_the_reference_says(graph):
     prompt = prompt_of(graph)
     (voice,) = (node["inputs"] for node in prompt.values() if node["class_type"] == "MizuotoVoicePrompt")
     assert prompt[voice["audio"][0]]["inputs"]["text"] == voice["transcript"]
+
+
+@pytest.mark.parametrize("name", ["Edit a recording"])
+def test_an_edit_is_all_that_the_recording_says_with_other_words(graph):
+    prompt = prompt_of(graph)
+    (voice,) = (node["inputs"] for node in prompt.values() if node["class_type"] == "MizuotoVoicePrompt")
+    (options,) = (node["inputs"] for node in prompt.values() if node["class_type"] == "MizuotoF5TtsOptions")
+    (edited,) = (node["inputs"] for node in prompt.values() if "options" in node["inputs"])
+    before, after = voice["transcript"].split(), edited["text"].split()
+    assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
+    assert 0 < options["edit_start"] < options["edit_end"]
 
 
 def test_it_stands_as_its_layout_says(name, graph):

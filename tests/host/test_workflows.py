@@ -3,11 +3,16 @@
 import json
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from mizuoto.tests.engines.qwen3_tts import tiny
+from mizuoto.tests.engines.f5_tts import tiny as f5_tts
+from mizuoto.tests.engines.kokoro import tiny as kokoro
+from mizuoto.tests.engines.omnivoice import tiny as omnivoice
+from mizuoto.tests.engines.qwen3_tts import tiny as qwen3_tts
+from mizuoto.tests.engines.voxcpm import tiny as voxcpm
 from mizuoto.tests.host import ear
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,12 +21,26 @@ TEMPLATES = sorted(path.stem for path in WORKFLOWS.glob("*.json"))
 PROMPTS = sorted(path.stem for path in (WORKFLOWS / "api").glob("*.json"))
 PACK = "ComfyUI-Mizuoto"
 ONLY_IN_THE_PAGE = {"MarkdownNote"}
-OFFICIAL = {
-    **{"Qwen3-TTS-12Hz-1.7B-Base": "base", "Qwen3-TTS-12Hz-1.7B-CustomVoice": "custom_voice"},
-    "Qwen3-TTS-12Hz-1.7B-VoiceDesign": "voice_design",
-}
 MAX_CODES = 9
 WIDGET_TYPES = {"COMBO", "STRING", "INT", "FLOAT", "BOOLEAN"}
+
+
+def build_qwen3_tts(folder, kind):
+    """A checkpoint that ends its takes early."""
+    qwen3_tts.build(folder, kind, size="1b7")
+    generation = folder / "generation_config.json"
+    generation.write_text(json.dumps(read(generation) | {"max_new_tokens": MAX_CODES}), encoding="utf-8")
+
+
+OFFICIAL = {
+    "Qwen3-TTS-12Hz-1.7B-Base": partial(build_qwen3_tts, kind="base"),
+    "Qwen3-TTS-12Hz-1.7B-CustomVoice": partial(build_qwen3_tts, kind="custom_voice"),
+    "Qwen3-TTS-12Hz-1.7B-VoiceDesign": partial(build_qwen3_tts, kind="voice_design"),
+    "Kokoro-82M": kokoro.build,
+    "VoxCPM2": voxcpm.build,
+    "F5TTS_v1_Base": f5_tts.build,
+    "OmniVoice": omnivoice.build,
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +52,9 @@ def schemas(comfy):
 def official(comfy, schemas):
     """Tiny models under the names of official ones, so that "(download)" finds them; `schemas` was read before."""
     root = comfy.base / "models" / "tts"
-    for name, kind in OFFICIAL.items():
-        tiny.build(root / name, kind, size="1b7")
-        generation = root / name / "generation_config.json"
-        generation.write_text(json.dumps(read(generation) | {"max_new_tokens": MAX_CODES}), encoding="utf-8")
+    for name, build in OFFICIAL.items():
+        (root / name).mkdir()
+        build(root / name)
     with ear.installed(comfy, "whisper-base"):
         yield
     for name in OFFICIAL:
