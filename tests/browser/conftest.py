@@ -13,7 +13,7 @@ from mizuoto.tests.host import qwen
 from mizuoto.tests.host.comfy import Comfy
 from mizuoto.tests.host.conftest import PACKS
 from mizuoto.tests.host.conftest import host_path as host_path
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 HERE = Path(__file__).resolve().parent
 SHOTS = HERE.parents[1] / ".host" / "screenshots"
@@ -79,6 +79,14 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> BrowserContext:
+    """What all pages share, so that the page's scripts are fetched and compiled once."""
+    context = browser.new_context(viewport=WINDOW, reduced_motion="reduce", locale="en-US")
+    context.add_init_script(steps.STORED)
+    return context
+
+
 @pytest.fixture
 def complaints() -> list[str]:
     """What went wrong in `page` because of the pack: a test that means it to takes this, looks, and clears it."""
@@ -86,21 +94,20 @@ def complaints() -> list[str]:
 
 
 @pytest.fixture
-def blank_page(browser: Browser, complaints: list[str]) -> Iterator[Page]:
-    """A page of a fresh user that shows nothing yet; the test fails on every complaint that is left at its end."""
-    context = browser.new_context(viewport=WINDOW, reduced_motion="reduce", locale="en-US")
-    context.add_init_script(steps.STORED)
+def blank_page(context: BrowserContext, complaints: list[str]) -> Iterator[Page]:
+    """A page that shows nothing yet, for a host of the test's own; fails on every complaint that is left at the end."""
     page = context.new_page()
     steps.watch(page, complaints)
     yield page
     page.wait_for_timeout(0)  # what the browser has told by now is taken in
-    context.close()
+    page.close()
     assert not complaints, "\n".join(complaints)
 
 
 @pytest.fixture
 def page(blank_page: Page, page_host: Comfy) -> Page:
-    """The page of `page_host` for a fresh user, ready to be used."""
+    """The page of `page_host` for a fresh user, ready to be used; fails as `blank_page` does."""
+    steps.forget(blank_page, page_host)
     steps.write_settings(page_host)
     steps.open_page(blank_page, page_host)
     return blank_page

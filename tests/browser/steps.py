@@ -43,6 +43,12 @@ def write_settings(host: Comfy, **changed: object) -> None:
     file.write_text(json.dumps(settings), encoding="utf-8")
 
 
+def forget(page: Page, host: Comfy) -> None:
+    """Drop what the browser keeps for the host's page: drafts of workflows, widths, what was dismissed."""
+    kinds = "local_storage,indexeddb,cookies"
+    page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", {"origin": host.url, "storageTypes": kinds})
+
+
 def set_theme(page: Page, name: str) -> None:
     """Switch to "dark" or "light", at once."""
     change_setting(page, "Comfy.ColorPalette", name)
