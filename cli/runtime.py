@@ -25,7 +25,9 @@ def _run(options: argparse.Namespace) -> None:
     url = options.url.rstrip("/") + "/mizuoto/runtime"
     if options.release:
         print(f"{_fetch(url + '/release', 'released_bytes', b'{}')['released_bytes'] / 1e6:.0f} MB released")
-    print(json.dumps(_fetch(url, "models"), indent=2))
+    found = _fetch(url, "models")
+    found.pop("last_run", None)  # for pictures: hundreds of lines
+    print(json.dumps(found, indent=2))
 
 
 def _fetch(url: str, key: str, body: bytes | None = None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import torch
 
 from .device import DeviceService
 from .errors import Cancelled, InvalidRequest, OperationTimeout
+from .journal import Journal
 from .memory.calibrate import Calibration
 from .memory.handle import ModelHandle
 from .memory.host import MemoryHost
@@ -46,6 +47,7 @@ class RequestContext:
         on_check: Called at every `check_cancel`; may raise the host's own interruption.
         on_segment: Called with every finished segment of a recording, in order; None where nobody listens.
         timeout_s: From now; after it `check_cancel` raises.
+        journal: Where its phases are written down; default: one of its own.
 
     Raises:
         InvalidRequest: The seed is out of range.
@@ -62,12 +64,14 @@ class RequestContext:
         on_check: Callable[[], None] = _nothing,
         on_segment: Callable[[SpokenSegment], None] | None = None,
         timeout_s: float | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.memory = memory
         self.devices = devices
         self.settings = settings
         self.calibration = calibration
         self.report = RunReport(run_id=uuid.uuid4().hex, seed=seed)
+        self.journal = journal or Journal()
         self.cancelled = threading.Event()
         self.progress = on_progress
         self.on_segment = on_segment

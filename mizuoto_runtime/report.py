@@ -64,9 +64,17 @@ class RunReport:
         entry["items"] = list(dict.fromkeys([*entry["items"], *items]))
 
     def note_memory(self, name: str, size_bytes: int, loaded_bytes: int, streamed_bytes: int) -> None:
-        """Record where a component's weights were when its phase ran, and add up what streamed."""
-        streamed_mb = (self.streamed_bytes(name) + streamed_bytes) / MB
-        self.memory[name] = {"size_mb": size_bytes / MB, "loaded_mb": loaded_bytes / MB, "streamed_mb": streamed_mb}
+        """Record where a component's weights were when its phase ran, and what has streamed in the request so far."""
+        self.memory[name] = {
+            "size_mb": size_bytes / MB,
+            "loaded_mb": loaded_bytes / MB,
+            "streamed_mb": streamed_bytes / MB,
+        }
+
+    def is_whole(self, name: str) -> bool:
+        """Whether a component has been noted, as wholly on its device."""
+        noted = self.memory.get(name)
+        return noted is not None and noted["loaded_mb"] == noted["size_mb"]
 
     def streamed_bytes(self, name: str) -> int:
         """What has been noted as streamed for a component so far."""

@@ -17,7 +17,9 @@ from torch import nn
 from .attention import AttentionPolicy
 from .byte_cache import ByteCache
 from .context import RequestContext
+from .description import describe_devices, describe_model
 from .device import CPU, DeviceService
+from .journal import Journal, nothing
 from .memory.calibrate import Calibration
 from .memory.handle import ModelHandle
 from .memory.host import MemoryHost
@@ -149,6 +151,8 @@ class Runtime:
             does not need.
         pause: When the host's other threads keep their hands off weights: only then are idle models unloaded by time.
         clock: For what is unused for long.
+        on_change: Called, by whichever thread it is, after a model was loaded or unloaded, when a phase is ready, and
+            when a request that keeps a journal ends.
     """
 
     def __init__(
@@ -162,6 +166,7 @@ class Runtime:
         has_host: bool = False,
         pause: Pause = always,
         clock: Callable[[], float] = time.monotonic,
+        on_change: Callable[[], object] = nothing,
     ) -> None:
         self.settings = settings or Settings.from_environment()
         self.devices = devices or DeviceService()
@@ -174,6 +179,8 @@ class Runtime:
         self.pinner = Pinner(budget, pins, pinned_copies)
         self._models: WeakValueDictionary[Hashable, Model] = WeakValueDictionary()
         self._clock = clock
+        self._on_change = on_change
+        self._journals: list[Journal] = []  # the last one, and before it one that has phases if that has none yet
         self._has_host = has_host
         self._limits = Limits.of(self.settings, has_host)
         # Without a host the process is a command: it ends soon, and unloads between its requests only (S195).
@@ -190,9 +197,31 @@ class Runtime:
         self._limits = Limits.of(self.settings, self._has_host)
         self._arm()
 
-    def context(self, seed: int = 0, **hooks: Any) -> RequestContext:
-        """A new request; `hooks` are `RequestContext`'s on_progress, on_check, on_segment and timeout_s."""
-        return RequestContext(self.memory, self.devices, self.settings, self.calibration, seed, **hooks)
+    def context(self, seed: int = 0, run: str = "", **hooks: Any) -> RequestContext:
+        """A new request.
+
+        Args:
+            seed: 0 to 2**64 - 1.
+            run: What it has in common with the other requests of a run; "" is a run of its own.
+            hooks: `RequestContext`'s on_progress, on_check, on_segment and timeout_s.
+        """
+        journal = self._journal(run)
+        return RequestContext(
+            self.memory, self.devices, self.settings, self.calibration, seed, journal=journal, **hooks
+        )
+
+    def _journal(self, run: str) -> Journal:
+        last = self._journals[-1:]
+        if last and run and last[0].run == run:
+            return last[0]
+        journal = Journal(run, self._on_change)
+        self._journals = [*[earlier for earlier in self._journals if not earlier.is_empty][-1:], journal]
+        return journal
+
+    @property
+    def last_run(self) -> Journal | None:
+        """What the last run with a phase did; it may be under way."""
+        return next((journal for journal in reversed(self._journals) if not journal.is_empty), None)
 
     def handle(
         self,
@@ -221,12 +250,12 @@ class Runtime:
         if model is None:
             policy = AttentionPolicy(attention, self.settings.attention_strict)
             kept = self.settings.segment_cache_mb * MB
-            model = self._models[key] = Model(name, load, self._make_way, self._mark, policy, self._clock, kept)
+            model = self._models[key] = Model(name, load, self._make_way, self._loaded, policy, self._clock, kept)
         return model
 
     def models(self) -> list[Model]:
         """Every model that somebody holds."""
-        return list(self._models.values())
+        return [model for found in self._models.valuerefs() if (model := found()) is not None]
 
     def release(self, name: str | None = None) -> int:
         """Drop the weights of all idle models, or of those called `name`; returns the bytes freed."""
@@ -264,6 +293,10 @@ class Runtime:
         self._mark(model)
         return freed
 
+    def _loaded(self, model: Model) -> None:
+        self._mark(model)
+        self._on_change()
+
     def _mark(self, model: Model) -> None:
         for handle in model.handles:
             handle.is_kept = model.name in self._limits.pinned
@@ -284,7 +317,10 @@ class Runtime:
         with model.idle() as is_idle:
             if not is_idle:
                 return 0
-            return sum(self.memory.release(handle) for handle in model.handles) + model.drop()
+            freed = sum(self.memory.release(handle) for handle in model.handles) + model.drop()
+        if freed:
+            self._on_change()
+        return freed
 
     def _is_ram_short(self) -> bool:
         free, total = self.devices.host_memory()
@@ -307,42 +343,15 @@ class Runtime:
 
     def describe(self) -> dict[str, Any]:
         """What is loaded, as JSON-ready data (S169)."""
+        now = self._clock()
+        models = [describe_model(model, now) for model in self.models()]
         return {
-            "models": [
-                {
-                    "name": model.name,
-                    "busy": model.is_busy,
-                    "attention": model.attention.choice,
-                    **_bytes_of(model),
-                }
-                for model in self.models()
-            ],
-            "devices": [
-                {
-                    "name": str(device),
-                    **dict(zip(("free_bytes", "total_bytes"), self.devices.memory(device), strict=True)),
-                }
-                for device in self.devices.available()
-            ],
+            "models": models,
+            "devices": describe_devices(self.devices, models),
             "vram_mode": VramPolicy.of(self.settings, self.memory.vram_mode()).mode,
         }
 
-
-def _bytes_of(model: Model) -> dict[str, Any]:
-    components: list[dict[str, Any]] = [
-        {
-            "name": handle.name,
-            "device": str(handle.load_device),
-            "size_bytes": handle.size_bytes,
-            "loaded_bytes": handle.loaded_bytes,
-            "host_bytes": handle.host_bytes,
-            "streamed_bytes": handle.streamed_bytes,
-            "partial": handle.partial.as_data() if handle.partial else None,
-        }
-        for handle in model.handles
-    ]
-    sums = {
-        key: sum(component[key] for component in components)
-        for key in ("size_bytes", "loaded_bytes", "host_bytes", "streamed_bytes")
-    }
-    return {**sums, "components": components}
+    def snapshot(self) -> dict[str, Any]:
+        """The same, and what the last run did when."""
+        run = self.last_run
+        return {**self.describe(), "last_run": run.as_data() if run else None}

@@ -14,6 +14,7 @@ import torch
 from comfy.cli_args import args
 
 from ...mizuoto_runtime.errors import OutOfDeviceMemory
+from ...mizuoto_runtime.journal import nothing
 from ...mizuoto_runtime.memory.handle import ModelHandle
 from ...mizuoto_runtime.memory.host import hold
 from ...mizuoto_runtime.memory.shortage import Shortages
@@ -28,9 +29,14 @@ class HostOutOfDeviceMemory(OutOfDeviceMemory, mm.OOM_EXCEPTION):
 
 
 class ComfyMemory:
-    """Implements `MemoryHost`: ComfyUI evicts our handles for its own models, and the other way round."""
+    """Implements `MemoryHost`: ComfyUI evicts our handles for its own models, and the other way round.
 
-    def __init__(self) -> None:
+    Args:
+        on_evicted: Called after ComfyUI took weights off a device.
+    """
+
+    def __init__(self, on_evicted: Callable[[], object] = nothing) -> None:
+        self._on_evicted = on_evicted
         self._shortages = Shortages()
         self._busy: list[ModelHandle] = []  # those of the phases under way; one that is used twice stands here twice
 
@@ -46,7 +52,7 @@ class ComfyMemory:
     def register(self, handle: ModelHandle) -> None:
         """Give the handle its patcher; where nothing has to move there is nothing to register."""
         if handle.is_managed:
-            handle.attachment = HandlePatcher(handle)
+            handle.attachment = HandlePatcher(handle, self._on_evicted)
 
     def place(self, handles: Sequence[ModelHandle], working_bytes: int) -> None:
         """See `MemoryHost.place`."""

@@ -8,12 +8,14 @@ asked or says so; `detach(False)` never moves; unloading never raises; `partiall
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, NoReturn
 from weakref import ref
 
 import torch
 from comfy.model_patcher import ModelPatcher
 
+from ...mizuoto_runtime.journal import nothing
 from ...mizuoto_runtime.memory.handle import ALL, ModelHandle
 
 log = logging.getLogger("mizuoto.memory")
@@ -27,9 +29,15 @@ class HandleView:
 
 
 class HandlePatcher(ModelPatcher):
-    """Owned by its handle's `attachment`; hashable by identity, refuses everything that would patch weights."""
+    """Owned by its handle's `attachment`; hashable by identity, refuses everything that would patch weights.
 
-    def __init__(self, handle: ModelHandle) -> None:
+    Args:
+        handle: Held weakly.
+        on_evicted: Called after ComfyUI took weights off the device.
+    """
+
+    def __init__(self, handle: ModelHandle, on_evicted: Callable[[], object] = nothing) -> None:
+        self._on_evicted = on_evicted
         # ComfyUI logs the class name of the model it loads: let that be the handle's name.
         view = type(handle.name, (HandleView,), {})(handle)
         super().__init__(view, handle.load_device, handle.offload_device, size=handle.size_bytes)
@@ -134,13 +142,15 @@ class HandlePatcher(ModelPatcher):
     add_patches = clone
     load = clone
 
-    @staticmethod
-    def _quietly_release(handle: ModelHandle, num_bytes: float) -> int:
+    def _quietly_release(self, handle: ModelHandle, num_bytes: float) -> int:
         if handle.is_busy:  # a phase inside another one loads models: what the outer one uses must stay
             return 0
         try:
             handle.gave_up_for = "another model of ComfyUI"
-            return handle.release(num_bytes)
+            freed = handle.release(num_bytes)
         except Exception:
             log.exception("%s could not leave %s", handle.name, handle.load_device)
             return 0
+        if freed:
+            self._on_evicted()
+        return freed

@@ -19,7 +19,7 @@ def register_routes() -> None:
 
     @server.routes.get("/mizuoto/runtime")
     async def get_runtime(_request: web.Request) -> web.Response:
-        return web.json_response(runtime().describe())
+        return web.json_response(runtime().snapshot())
 
     @server.routes.post("/mizuoto/runtime/release")
     async def release(request: web.Request) -> web.Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,29 +25,44 @@ from ...mizuoto_runtime.settings import Settings
 from . import downloads, folders
 from .memory import ComfyMemory
 from .pinning import pinned_copies, pins
-from .progress import byte_hooks, request_hooks
+from .progress import byte_hooks, request_hooks, running_prompt
 from .prompts import between_prompts
+from .runtime_events import Announcer
 from .settings import preferences
+
+_building = threading.RLock()
+
+
+def runtime() -> Runtime:
+    """The one runtime, built by whichever thread needs it first: ComfyUI's worker, or the server's (S005)."""
+    with _building:
+        return _runtime()
 
 
 @cache
-def runtime() -> Runtime:
-    """The one runtime, built at the first model load (S005)."""
+def _runtime() -> Runtime:
     kept = Path(folder_paths.get_user_directory()) / "mizuoto" / "memory" / "calibration.json"
     return Runtime(
         Settings.of(preferences().values()),
-        memory=ComfyMemory(),
+        memory=ComfyMemory(announcer().changed),
         pins=pins(),
         pinned_copies=pinned_copies(),
         calibration_path=kept,
         has_host=True,
         pause=between_prompts,
+        on_change=announcer().changed,
     )
+
+
+@cache
+def announcer() -> Announcer:
+    """Tells the pages of the runtime's changes."""
+    return Announcer(lambda: runtime().snapshot())
 
 
 def follow_settings() -> None:
     """Let the runtime, if there is one yet, go by what the user has set by now."""
-    if runtime.cache_info().currsize:
+    if _runtime.cache_info().currsize:
         runtime().change(Settings.of(preferences().values()))
 
 
@@ -93,7 +109,7 @@ def _fetched(missing: folders.MissingModel) -> folders.InstalledModel:
 @contextmanager
 def request_without_model(task: str) -> Iterator[RequestContext]:
     """The running node's request that needs no model: interruptible, timed, its report filled in."""
-    ctx = runtime().context(0, **request_hooks())
+    ctx = runtime().context(0, running_prompt(), **request_hooks(announcer().tick))
     report = ctx.report
     start = time.perf_counter()
     report.task, report.device, report.versions = task, "cpu", _versions()
@@ -105,12 +121,12 @@ def request_without_model(task: str) -> Iterator[RequestContext]:
 def request(model: Model, task: str, seed: int = 0) -> Iterator[RequestContext]:
     """The running node's request on `model`: locked for this request, interruptible, timed, its report filled in."""
     host = runtime()
-    ctx = host.context(seed, **request_hooks())
+    ctx = host.context(seed, running_prompt(), **request_hooks(announcer().tick))
     report = ctx.report
     start = time.perf_counter()
     host.tidy(keep=model)
     switches = features.parse(host.settings.fast)
-    with model.lock, features.applied(switches):
+    with ctx.journal.request(), model.lock, features.applied(switches):
         manifest = model.engine.manifest
         report.task, report.engine, report.model = task, manifest.id, model.name
         report.weights_license = manifest.weights_license

@@ -45,10 +45,10 @@ def test_memory_is_in_megabytes():
     assert report.memory == {"hibari:talker": {"size_mb": 3.0, "loaded_mb": 1.0, "streamed_mb": 0.0}}
 
 
-def test_what_streamed_adds_up_over_phases_and_the_rest_is_the_last():
+def test_memory_is_what_was_noted_last():
     report = RunReport("id")
     report.note_memory("hibari:talker", 8 << 20, 2 << 20, 5 << 20)
-    report.note_memory("hibari:talker", 8 << 20, 4 << 20, 6 << 20)
+    report.note_memory("hibari:talker", 8 << 20, 4 << 20, 11 << 20)
     report.note_memory("hibari:decoder", 1 << 20, 1 << 20, 0)
     assert report.memory["hibari:talker"] == {"size_mb": 8.0, "loaded_mb": 4.0, "streamed_mb": 11.0}
     assert report.memory["hibari:decoder"]["streamed_mb"] == 0.0
