@@ -7,6 +7,7 @@ from .decode import CodecDecoder
 from .doctor import Doctor
 from .host.api import ComfyExtension, io
 from .host.doctor_routes import register_doctor_routes
+from .host.download_routes import register_download_routes
 from .host.folders import register_folders
 from .host.routes import register_routes
 from .host.settings_routes import register_settings_routes
@@ -46,4 +47,5 @@ async def comfy_entrypoint() -> MizuotoExtension:
     register_routes()
     register_doctor_routes()
     register_settings_routes()
+    register_download_routes()
     return MizuotoExtension()

@@ -59,6 +59,18 @@ class Socket:
             time.sleep(0.02)
         return found
 
+    def until(self, kind, is_it):
+        """What is told from now on, or was told last, that `is_it`."""
+        deadline = time.monotonic() + 60
+        seen = max(0, len(self.of(kind)) - 1)
+        while True:
+            for told in self.of(kind)[seen:]:
+                if is_it(told):
+                    return told
+                seen += 1
+            assert time.monotonic() < deadline, self.of(kind)[-3:]
+            time.sleep(0.02)
+
     def run(self, prompt):
         """The run, and the segments told of it."""
         run = self.comfy.run(prompt)

@@ -1,0 +1,139 @@
+"""Downloads by the page's routes in a real ComfyUI, from a hub on this machine."""
+
+import pytest
+from mizuoto.tests.host.comfy import HostError
+from mizuoto.tests.host.conftest import PACKS
+from mizuoto.tests.host.fake_hub import FakeHub
+from mizuoto.tests.host.graphs import load, save, sound, speak
+from mizuoto.tests.host.listener import connected
+from mizuoto.tests.host.offer import CHOICE, NAME, REPO, SIZE, WEIGHTS, files, online, pack
+
+MB = 1 << 20
+EVENT = "mizuoto.download"
+
+
+@pytest.fixture
+def hub():
+    with FakeHub({REPO: files()}) as server:
+        yield server
+
+
+@pytest.fixture
+def start(hub, start_comfy, tmp_path):
+    """A ComfyUI that finds the models of the one before."""
+    (tmp_path / "models").mkdir()
+    packs, links = PACKS | pack(tmp_path / "offer"), {"models": tmp_path / "models"}
+    return lambda **env: start_comfy("--cpu", packs=packs, links=links, env=online(hub.url) | env)
+
+
+def entry(comfy):
+    (found,) = [model for model in comfy.get("/mizuoto/models")["models"] if model["name"] == NAME]
+    return found
+
+
+def act(comfy, action, name=NAME):
+    return comfy.post(f"/mizuoto/downloads/{name}/{action}")
+
+
+def refused(comfy, path, status, match, body=None):
+    with pytest.raises(HostError, match=f": {status}: .*{match}"):
+        comfy.post(path, body)
+
+
+def begins(hub):
+    """Where each request for the weights began."""
+    return [each.start or 0 for each in hub.requests if each.path == f"/stored/{REPO}/{WEIGHTS}"]
+
+
+def left_behind(folder):
+    return sorted(path.name for path in (folder / "models" / "tts").iterdir())
+
+
+def wait_for(socket, state, done_bytes=0):
+    return socket.until(EVENT, lambda told: told["state"] == state and told["done_bytes"] >= done_bytes)
+
+
+def test_a_download_is_started_paused_resumed_cut_joined_and_done(hub, start, tmp_path):  # P84, P85
+    comfy = start()
+    models = comfy.get("/mizuoto/models")["models"]
+    assert [model["installed"] for model in models if model["name"] == "hibari (built-in)"] == ["hibari (built-in)"]
+    assert entry(comfy) == {
+        "name": NAME,
+        "choice": CHOICE,
+        "installed": "",
+        "engine": "hibari",
+        "weights_license": "Apache-2.0",
+        "code_license": "Apache-2.0",
+        "is_commercial": True,
+        "size_bytes": SIZE,
+        "folder": f"models/tts/{NAME}",
+        "sources": [{"name": REPO, "url": f"https://huggingface.co/{REPO}"}],
+        "job": None,
+    }
+    refused(comfy, f"/mizuoto/downloads/{NAME}/pause", 409, "not being downloaded")
+    assert not hub.requests
+
+    with connected(comfy) as socket:
+        hub.held_at[WEIGHTS], hub.cut_after[WEIGHTS] = 2 * MB, 6 * MB
+        assert comfy.post("/mizuoto/downloads", {"model": NAME})["state"] == "running"
+        assert act(comfy, "start")["state"] == "running"  # it is the same one
+        told = wait_for(socket, "running", 2 * MB)
+        assert 2 * MB <= told["done_bytes"] < 3 * MB < told["total_bytes"] and len(begins(hub)) == 1
+        assert act(comfy, "pause")["state"] == entry(comfy)["job"]["state"] == "paused"
+        wait_for(socket, "paused", 2 * MB)
+
+        hub.held_at[WEIGHTS] = 4 * MB
+        hub.cut_after[WEIGHTS] = 6 * MB
+        assert act(comfy, "resume")["state"] == "running"
+        wait_for(socket, "running", 4 * MB)
+        speaking = comfy.queue(load(CHOICE) | speak("Hello.") | save(["speak", 0]))
+        comfy.wait_until_running(speaking)
+        hub.release()
+        assert sound(comfy, comfy.wait(speaking)).size > 1000
+        assert wait_for(socket, "done")["installed"] == NAME
+    first, second, third = begins(hub)
+    assert first == 0 and 2 * MB <= second < 4 * MB and third == 6 * MB
+    assert hub.sent_bytes[WEIGHTS] < SIZE + MB
+    assert left_behind(tmp_path) == [NAME]
+    found = entry(comfy)
+    assert (found["installed"], found["job"], found["size_bytes"]) == (NAME, None, SIZE + 2)
+    assert act(comfy, "start")["state"] == "done" and len(begins(hub)) == 3
+
+
+def test_what_goes_wrong_is_told_and_nothing_is_left(hub, start, tmp_path):
+    comfy = start()
+    for name in ("no-such", "..%2F..%2Fx", f"..%2F{NAME}", "%2Fetc", "%3Cscript%3E", "hibari%20(built-in)"):
+        refused(comfy, f"/mizuoto/downloads/{name}/start", 404, "No model .* can be downloaded")
+    refused(comfy, f"/mizuoto/downloads/{NAME}/explode", 404, "it knows: start, pause, resume, cancel")
+    for body in ([1], {}, {"model": NAME, "folder": "/"}, {"folder": NAME}):
+        refused(comfy, "/mizuoto/downloads", 400, "send", body)
+    for name in (5, None, [NAME], "../x", f"{NAME}/../{NAME}"):
+        refused(comfy, "/mizuoto/downloads", 404, "can be downloaded", {"model": name})
+    refused(comfy, "/mizuoto/downloads", 413, "longer than", {"model": "x" * 100_000})
+    (tmp_path / "models" / "tts" / NAME).mkdir()
+    refused(comfy, f"/mizuoto/downloads/{NAME}/start", 409, "is there but holds no complete")
+    (tmp_path / "models" / "tts" / NAME).rmdir()
+    assert not hub.requests and left_behind(tmp_path) == []
+
+    hub.lies[WEIGHTS] = bytes(SIZE)
+    with connected(comfy) as socket:
+        act(comfy, "start")
+        failed = wait_for(socket, "failed")
+        assert f'"{WEIGHTS}" came with a wrong checksum and was deleted' in failed["error"]
+        assert entry(comfy)["job"] == failed
+        assert not list((tmp_path / "models" / "tts").rglob(WEIGHTS))
+        assert act(comfy, "cancel")["state"] == "cancelled"
+        assert entry(comfy)["job"] is None and left_behind(tmp_path) == []
+
+        hub.lies.clear()
+        hub.held_at[WEIGHTS] = 2 * MB
+        act(comfy, "start")
+        wait_for(socket, "running", 2 * MB)
+        act(comfy, "pause")
+    comfy.stop()
+
+    offline = start(HF_HUB_OFFLINE="1")  # what a restart finds is still there
+    job = entry(offline)["job"]
+    assert job["state"] == "paused" and job["done_bytes"] >= 2 * MB
+    refused(offline, f"/mizuoto/downloads/{NAME}/resume", 409, "Nothing is downloaded because HF_HUB_OFFLINE")
+    assert act(offline, "cancel")["state"] == "cancelled" and left_behind(tmp_path) == []
