@@ -144,6 +144,7 @@ class Manifest:
         reads_numbers: Whether it reads numbers, dates and short forms by itself; for others they are put into words.
         mixes_voices: Whether a voice may be a mixture of presets; see `presets.read_mixture`.
         reference_seconds: Shortest and longest reference recording.
+        transcript: What the words of a reference are to it: "" for nothing, "helps" or "needed".
         extras: (import name, what it is for) of packages that it can use but does not need.
     """
 
@@ -167,6 +168,7 @@ class Manifest:
     reads_numbers: bool = False
     mixes_voices: bool = False
     reference_seconds: tuple[float, float] = (0.0, math.inf)
+    transcript: Literal["", "helps", "needed"] = ""
     extras: tuple[tuple[str, str], ...] = ()
 
     def resolve(self, options: Options | None) -> dict[str, OptionValue]:

@@ -74,6 +74,7 @@ MANIFEST = Manifest(
     recognise=_recognise,
     downloads=(_download("F5TTS_v1_Base"), _download("F5TTS_Base")),  # their names tell their versions
     reference_seconds=(0.5, MAX_REFERENCE_S),
+    transcript="needed",
     extras=(
         ("pypinyin", "reads Chinese text"),
         ("rjieba", "finds the words of Chinese text as the publisher does; jieba does, too"),

@@ -98,4 +98,5 @@ MANIFEST = Manifest(
     recognise=_recognise,
     downloads=(Download("OmniVoice", "k2-fsa/OmniVoice", 3_700_000_000),),
     reference_seconds=(0.5, 60.0),
+    transcript="helps",
 )  # fmt: skip

@@ -115,5 +115,6 @@ MANIFEST = Manifest(
     ),
     max_batch=8,
     reference_seconds=(0.5, 60.0),
+    transcript="helps",
     extras=(("soxr", "resamples references as the publisher does"),),
 )  # fmt: skip

@@ -125,5 +125,6 @@ MANIFEST = Manifest(
         Download("VoxCPM-0.5B", "openbmb/VoxCPM-0.5B", int(1.7 * _GB), (*_WEIGHTS, ".bin")),
     ),
     reference_seconds=(0.5, 60.0),
+    transcript="helps",
     extras=(("soxr", "resamples references as VoxCPM 2's publisher does"),),
 )  # fmt: skip

@@ -24,6 +24,7 @@ def manifest_of(config: CheckpointConfig) -> Manifest:
         tasks=MANIFEST.tasks if config.is_second else ("tts", "clone"),
         languages=MANIFEST.languages if config.is_second else _FIRST_LANGUAGES,
         sample_rate=config.vae.out_sample_rate,
+        transcript=MANIFEST.transcript if config.is_second else "needed",
     )
 
 
