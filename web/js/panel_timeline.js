@@ -1,0 +1,212 @@
+// The last run as a picture: its phases as blocks over time, what was on each device as an area, streams and retries.
+import { bytes } from "./download_box.js";
+import { drawn, element, seconds, timeOfDay, write } from "./panel_parts.js";
+import { lastName } from "./panel_models.js";
+import { say } from "./words.js";
+
+/**
+ * @typedef {object} Phase  Times are seconds since the run began.
+ * @property {string} name
+ * @property {string[]} components
+ * @property {number} start_s
+ * @property {number | null} end_s  Null while it is under way.
+ * @property {number} place_s  Until its weights were in place.
+ * @property {number} busy_s
+ * @property {number} streamed_bytes
+ * @property {"" | "oom" | "stopped"} outcome
+ * @property {number} count  How many it stands for.
+ *
+ * @typedef {object} Run
+ * @property {boolean} running
+ * @property {number} ago_s
+ * @property {number} seconds
+ * @property {number} streamed_bytes
+ * @property {number} oom  How often device memory ran out.
+ * @property {Phase[]} phases
+ * @property {{name: string, samples: [number, number][]}[]} devices
+ */
+
+const LANE = 30; // its words and its blocks
+const BLOCK = 12;
+const AREA = 64;
+const WORDS = 13;
+
+/** @param {Phase} phase */
+function laneOf({ name, components }) {
+  const parts = components.map(lastName).filter((part) => part !== name);
+  return parts.length ? `${name} (${parts.join(", ")})` : name;
+}
+
+/** @param {Phase} phase */
+function outcomeOf({ outcome, end_s }) {
+  return say(`panel.outcome.${end_s === null ? "running" : outcome || "done"}`);
+}
+
+/** @param {Phase} phase */
+function describe(phase) {
+  const { start_s, end_s, place_s, busy_s, streamed_bytes, count } = phase;
+  const values = { phase: laneOf(phase), start: seconds(start_s), place: seconds(place_s), busy: seconds(busy_s) };
+  const parts = [say(end_s === null ? "panel.blockRunning" : "panel.block", values)];
+  if (count > 1) parts.push(say("panel.blockCount", { count }));
+  if (streamed_bytes) parts.push(say("panel.blockStreamed", { size: bytes(streamed_bytes) }));
+  if (phase.outcome) parts.push(outcomeOf(phase));
+  return parts.join(" · ");
+}
+
+/** @param {Run} run */
+function summary({ phases, seconds: length, streamed_bytes, oom, running }) {
+  const count = phases.reduce((sum, phase) => sum + phase.count, 0);
+  const parts = [say(running ? "panel.runRunning" : "panel.run", { count, time: seconds(length) })];
+  if (streamed_bytes) parts.push(say("panel.runStreamed", { size: bytes(streamed_bytes) }));
+  if (oom) parts.push(say("panel.runOom", { count: oom }));
+  return parts.join(" · ");
+}
+
+/**
+ * @param {Phase} phase
+ * @param {number} y
+ * @param {number} length  Of the run, in seconds.
+ */
+function block(phase, y, length) {
+  const { start_s, place_s, streamed_bytes, outcome, count } = phase;
+  const end = phase.end_s ?? length;
+  const placed = count > 1 ? 0 : Math.min(phase.end_s === null ? 0 : place_s, end - start_s);
+  /** @param {number} from @param {number} to @param {string} kind */
+  const piece = (from, to, kind) =>
+    drawn("rect", { class: kind, x: `${(100 * from) / length}%`, y, width: `${(100 * (to - from)) / length}%`, height: BLOCK });
+  const kind = outcome || (streamed_bytes ? "streamed" : "computed");
+  const made = drawn("g", {}, drawn("title", {}, describe(phase)));
+  if (placed > 0) made.append(piece(start_s, start_s + placed, "placed"));
+  made.append(piece(start_s + placed, end, kind));
+  if (outcome === "oom") {
+    const at = Math.min(98, (100 * end) / length);
+    made.append(drawn("text", { class: "mark", x: `${at}%`, y: y + BLOCK - 1, "text-anchor": "middle" }, "✕"));
+  }
+  return made;
+}
+
+/**
+ * The phases of one kind, under a line of words.
+ *
+ * @param {string} name
+ * @param {Phase[]} phases
+ * @param {number} y
+ * @param {number} length
+ */
+function lane(name, phases, y, length) {
+  const streamed = phases.reduce((sum, phase) => sum + phase.streamed_bytes, 0);
+  const oom = phases.filter((phase) => phase.outcome === "oom").reduce((sum, phase) => sum + phase.count, 0);
+  const notes = [streamed ? say("panel.laneStreamed", { size: bytes(streamed) }) : "", oom ? say("panel.laneOom", { count: oom }) : ""];
+  return drawn(
+    "g",
+    {},
+    drawn("text", { x: 0, y: y + WORDS - 3 }, name),
+    drawn("text", { class: "faint", x: "100%", y: y + WORDS - 3, "text-anchor": "end" }, notes.filter(Boolean).join(" · ")),
+    drawn("rect", { class: "track", x: 0, y: y + WORDS, width: "100%", height: BLOCK }),
+    ...phases.map((phase) => block(phase, y + WORDS, length)),
+  );
+}
+
+/**
+ * @param {{name: string, samples: [number, number][]}} device
+ * @param {number} y
+ * @param {number} length
+ */
+function area({ name, samples }, y, length) {
+  const peak = Math.max(1, ...samples.map(([, count]) => count));
+  const points = samples.map(([at, count]) => `${((1000 * at) / length).toFixed(1)},${(100 - (98 * count) / peak).toFixed(1)}`);
+  const [first] = samples[0];
+  const [last] = samples[samples.length - 1];
+  const outline = [`${(1000 * first) / length},100`, ...points, `${(1000 * last) / length},100`].join(" ");
+  return drawn(
+    "g",
+    {},
+    drawn("text", { x: 0, y: y + WORDS - 3 }, say("panel.deviceBytes", { device: name })),
+    drawn("text", { class: "faint", x: "100%", y: y + WORDS - 3, "text-anchor": "end" }, say("panel.most", { size: bytes(peak) })),
+    drawn("rect", { class: "track", x: 0, y: y + WORDS, width: "100%", height: AREA }),
+    drawn(
+      "svg",
+      { x: 0, y: y + WORDS, width: "100%", height: AREA, viewBox: "0 0 1000 100", preserveAspectRatio: "none" },
+      drawn("polygon", { class: "area", points: outline }),
+    ),
+  );
+}
+
+/** @param {Run} run */
+function picture(run) {
+  const length = Math.max(run.seconds, 0.001);
+  const lanes = grouped(run.phases);
+  const devices = run.devices.filter(({ samples }) => samples.some(([, count]) => count));
+  const made = drawn("svg", { role: "img", width: "100%" }, drawn("title", {}, say("panel.lastRun")), drawn("desc", {}, summary(run)));
+  let y = 0;
+  for (const [name, phases] of lanes) {
+    made.append(lane(name, phases, y, length));
+    y += LANE;
+  }
+  for (const device of devices) {
+    made.append(area(device, y, length));
+    y += WORDS + AREA + 5;
+  }
+  made.append(
+    drawn("text", { class: "faint", x: 0, y: y + WORDS }, "0 s"),
+    drawn("text", { class: "faint", x: "100%", y: y + WORDS, "text-anchor": "end" }, seconds(run.seconds)),
+  );
+  made.setAttribute("height", String(y + WORDS + 4));
+  return made;
+}
+
+/** @param {Phase[]} phases */
+function grouped(phases) {
+  /** @type {Map<string, Phase[]>} */
+  const lanes = new Map();
+  for (const phase of phases) lanes.set(laneOf(phase), [...(lanes.get(laneOf(phase)) ?? []), phase]);
+  return lanes;
+}
+
+/** @param {Run} run */
+function rows({ phases }) {
+  const columns = ["phase", "start", "place", "busy", "streamed", "end"].map((key) => {
+    const head = element("th", "", say(`panel.column.${key}`));
+    head.scope = "col";
+    return head;
+  });
+  const body = phases.map((phase) => {
+    const { start_s, place_s, busy_s, streamed_bytes, count } = phase;
+    const name = count > 1 ? `${laneOf(phase)} × ${count}` : laneOf(phase);
+    const cells = [name, seconds(start_s), seconds(place_s), seconds(busy_s), streamed_bytes ? bytes(streamed_bytes) : "", outcomeOf(phase)];
+    return element("tr", "", ...cells.map((cell) => element("td", "", cell)));
+  });
+  return [element("thead", "", element("tr", "", ...columns)), element("tbody", "", ...body)];
+}
+
+/** The part of the panel with the picture, and the same as a table for whoever wants it. */
+export class Timeline {
+  constructor() {
+    /** @type {Run | null} */
+    this.run = null;
+    this.when = element("span", "faint");
+    this.summary = element("p");
+    this.picture = element("div");
+    this.table = element("table");
+    this.details = element("details", "", element("summary", "", say("panel.table")), element("div", "scroll", this.table));
+    this.details.addEventListener("toggle", () => this.showTable());
+    const head = element("div", "line", element("h3", "", say("panel.lastRun")), this.when);
+    this.element = element("section", "run", head, this.summary, this.picture, this.details);
+    this.element.ariaLabel = say("panel.lastRun");
+  }
+
+  /** @param {Run | null} run */
+  show(run) {
+    this.run = run;
+    this.element.hidden = !run;
+    if (!run) return;
+    write(this.when, timeOfDay(run.ago_s));
+    write(this.summary, summary(run));
+    this.picture.replaceChildren(picture(run));
+    this.showTable();
+  }
+
+  showTable() {
+    if (this.run && this.details.open) this.table.replaceChildren(...rows(this.run));
+  }
+}
