@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -47,6 +49,7 @@ class CodecDecoder(nn.Module):
         energy: torch.Tensor,
         style: torch.Tensor,
         generator: torch.Generator,
+        on_block: Callable[[], None],
     ) -> torch.Tensor:
         """Waveform of one utterance, [1, 2F * 300] at 24 kHz.
 
@@ -56,6 +59,7 @@ class CodecDecoder(nn.Module):
             energy: [1, 2F].
             style: [1, style_size], how the voice sounds.
             generator: Draws the noise on its own device, so a CPU generator gives every device one stream.
+            on_block: Called before every block; may raise to stop.
 
         Raises:
             InvalidRequest: The lengths contradict each other.
@@ -70,6 +74,7 @@ class CodecDecoder(nn.Module):
         hidden = self.encode(torch.cat((text, curves), dim=1), style)
         side = torch.cat((self.text_conv(text), curves), dim=1)
         for block in self.decode:
+            on_block()
             hidden = block(torch.cat((hidden, side), dim=1), style)
-        waveform: torch.Tensor = self.vocoder(hidden, style, f0, noise)
+        waveform: torch.Tensor = self.vocoder(hidden, style, f0, noise, on_block)
         return waveform

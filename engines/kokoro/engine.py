@@ -111,7 +111,7 @@ class LoadedKokoro:
         def decoded() -> torch.Tensor:
             device = self._decoder.compute_device
             inputs = (part.to(device) for part in (text, f0, energy, style))
-            waveform: torch.Tensor = self._decoder.module(*inputs, generator)
+            waveform: torch.Tensor = self._decoder.module(*inputs, generator, ctx.check_cancel)
             return waveform.cpu()
 
         working_bytes = decoder_bytes(self._config, f0.shape[-1])

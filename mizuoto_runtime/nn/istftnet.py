@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -47,6 +48,10 @@ class IstftNetConfig:
         return math.prod(self.upsample_rates) * self.hop_length
 
 
+def _go_on() -> None:
+    """Nobody wants to stop it."""
+
+
 class UpsampleStage(nn.Module):
     """A transposed convolution, the source added at the new rate, and the mean of several residual blocks.
 
@@ -77,8 +82,11 @@ class UpsampleStage(nn.Module):
         """Names of the submodules whose weights may move one by one."""
         return ["up", "source_conv", "source_block", *(f"blocks.{index}" for index in range(len(self.blocks)))]
 
-    def forward(self, hidden: torch.Tensor, style: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, hidden: torch.Tensor, style: torch.Tensor, source: torch.Tensor, on_block: Callable[[], None] = _go_on
+    ) -> torch.Tensor:
         """[1, channels, T] -> [1, channels / 2, T * rate], one longer in the last stage; `hidden` is overwritten."""
+        on_block()
         side = self.source_block(self.source_conv(source), style)
         hidden = self.up(F.leaky_relu_(hidden, 0.1))
         if self.is_last:
@@ -86,6 +94,7 @@ class UpsampleStage(nn.Module):
         hidden = side.add_(hidden)
         total: torch.Tensor | None = None
         for block in self.blocks:
+            on_block()
             one = block(hidden, style)
             total = one if total is None else total.add_(one)
         assert total is not None
@@ -111,14 +120,21 @@ class IstftNet(nn.Module):
         stages = (cast(UpsampleStage, stage).memory_units() for stage in self.stages)
         return [*(f"stages.{index}.{unit}" for index, units in enumerate(stages) for unit in units), "conv_post"]
 
-    def forward(self, hidden: torch.Tensor, style: torch.Tensor, f0: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self,
+        hidden: torch.Tensor,
+        style: torch.Tensor,
+        f0: torch.Tensor,
+        noise: torch.Tensor,
+        on_block: Callable[[], None] = _go_on,
+    ) -> torch.Tensor:
         """[1, channels, F], [1, style_size], [1, F] Hz, `draw_noise` -> [1, F * samples_per_frame].
 
-        `hidden` is overwritten.
+        `hidden` is overwritten. `on_block` is called before every block, and may raise to stop.
         """
         source = self._analysed(self.source(f0, noise))
         for stage in self.stages:
-            hidden = stage(hidden, style, source)
+            hidden = stage(hidden, style, source, on_block)
         return self._synthesised(self.conv_post(F.leaky_relu_(hidden)))
 
     def _analysed(self, waveform: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ from mizuoto.engines.kokoro.languages.table import LANGUAGES, language_of
 from mizuoto.engines.kokoro.manifest import MANIFEST
 from mizuoto.engines.speech import decode, speak, talk
 from mizuoto.engines.voices import preset_voice
-from mizuoto.mizuoto_runtime.errors import InvalidRequest, NothingToSay, Unsupported
+from mizuoto.mizuoto_runtime.errors import Cancelled, InvalidRequest, NothingToSay, Unsupported
 from mizuoto.mizuoto_runtime.runtime import Runtime
 from mizuoto.tests.engines.kokoro import tiny
 
@@ -59,6 +59,21 @@ def test_a_seed_decides_about_the_sound_only(model, ctx):
     sounds = [decode(model, codes, ctx).waveform for codes in (first, again, other)]
     assert torch.equal(sounds[0], sounds[1])
     assert not torch.equal(sounds[0], sounds[2])
+
+
+def test_decoding_can_be_stopped_before_every_block(model, ctx):
+    codes = talk(model, "One.", None, None, ctx)
+    calls = []
+    decode(model, codes, Runtime().context(on_check=lambda: calls.append(0)))
+    assert len(calls) > 8
+
+    def stop():
+        calls.pop()
+        if not calls:
+            raise Cancelled("enough")
+
+    with pytest.raises(Cancelled, match="enough"):
+        decode(model, codes, Runtime().context(on_check=stop))
 
 
 def test_codes_survive_a_file(model, ctx, tmp_path):
