@@ -20,8 +20,9 @@ document.head.append(style);
  */
 export function addBox(node, element, { height, width = 0, grows, onRemoved }) {
   element.classList.add("mizuoto-box");
-  // The page moves nodes by these, and scrolls and copies them by those.
-  for (const name of ["pointerdown", "keydown", "copy"]) element.addEventListener(name, (event) => event.stopPropagation());
+  element.style.minHeight = `${height}px`;
+  // Else the page would move the node, copy it, and zoom.
+  for (const name of ["pointerdown", "copy"]) element.addEventListener(name, (event) => event.stopPropagation());
   element.dataset.captureWheel = "true";
   const widget = /** @type {any} */ (node).addDOMWidget("mizuoto_box", "mizuoto_box", element, {
     serialize: false, // not in the prompt

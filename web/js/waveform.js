@@ -104,6 +104,7 @@ export class Waveform {
     const place = places[/** @type {keyof typeof places} */ (event.key)];
     if (place === undefined) return;
     event.preventDefault();
+    event.stopPropagation(); // the page moves nodes by these keys
     this.onSeek(Math.min(Math.max(place, 0), this.seconds));
   }
 }
