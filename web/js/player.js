@@ -41,6 +41,7 @@ export class Player {
     this.note.setAttribute("role", "status");
     this.list = document.createElement("ol");
     this.list.className = "mizuoto-list";
+    this.list.tabIndex = 0; // in focus it scrolls, by keyboard and by wheel
     this.list.ariaLabel = say("player.passages");
     this.element = document.createElement("div");
     this.bar = document.createElement("div");
