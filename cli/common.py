@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import torch
 
     from ..mizuoto_runtime.device import DeviceService
+    from ..mizuoto_runtime.preferences import Preferences
 
 # What `add_subparsers` gives; it has no public name.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -32,6 +33,18 @@ def device(devices: DeviceService, name: str) -> torch.device:
         ComputeUnavailable: It cannot be used here.
     """
     return devices.available()[0] if name == "auto" else devices.require(devices.parse(name))
+
+
+def preferences() -> Preferences:
+    """What the user has set: by the environment and, where the pack lies in a ComfyUI, in ComfyUI's page."""
+    from .. import engines
+    from ..engines.defaults import option_settings
+    from ..mizuoto_runtime.preferences import Preferences
+    from ..mizuoto_runtime.settings import COMPUTE
+
+    pack = Path(__file__).parents[1]
+    file = pack.parents[1] / "user" / "mizuoto" / "settings.json" if pack.parent.name == "custom_nodes" else None
+    return Preferences([*COMPUTE, *option_settings(engines.manifests().values())], file)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from .common import Commands
+from .common import Commands, preferences
 
 
 def add(commands: Commands) -> None:
@@ -26,6 +26,6 @@ def _run(options: argparse.Namespace) -> int:
     if options.engine is not None and options.engine not in manifests:
         raise InvalidRequest(f'There is no engine "{options.engine}"; there are: {", ".join(manifests)}.')
     chosen = list(manifests.values()) if options.engine is None else [manifests[options.engine]]
-    report = doctor.examine(chosen, self_test=not options.no_self_test)
+    report = doctor.examine(chosen, self_test=not options.no_self_test, saved=preferences().saved())
     print(json.dumps(report, indent=2) if options.json else doctor.render(report))
     return int(report["level"] == "error")

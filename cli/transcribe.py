@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .common import Commands, add_device, device, writable
+from .common import Commands, add_device, device, preferences, writable
 
 if TYPE_CHECKING:
     from ..engines.transcript import Transcript
@@ -42,9 +42,11 @@ def _transcript(options: argparse.Namespace) -> Transcript:
     from .. import engines
     from ..engines import listening
     from ..engines.base import LoadSpec, require_task
+    from ..engines.defaults import default_options
     from ..mizuoto_runtime.errors import InvalidRequest
     from ..mizuoto_runtime.media import read_audio
     from ..mizuoto_runtime.runtime import Runtime
+    from ..mizuoto_runtime.settings import Settings
     from ..mizuoto_runtime.text.languages import choose_language
 
     choose_language(options.language)
@@ -53,9 +55,11 @@ def _transcript(options: argparse.Namespace) -> Transcript:
     if manifest is None:
         raise InvalidRequest(f'No engine knows the model in "{options.model}"; --model takes an official folder.')
     require_task(manifest, "asr")
-    host = Runtime()
+    wanted = preferences()
+    host = Runtime(Settings.of(wanted.values()))
     target = device(host.devices, options.device)
     dtype = host.devices.pick_dtype(target, "auto", manifest.dtypes, f'Engine "{manifest.id}"')
     engine = engines.engine(manifest.id).load(LoadSpec(options.model.name, options.model, target, dtype), host)
     language = choose_language(options.language, engine.manifest.languages)
-    return listening.transcribe(engine, recording, language, None, host.context(options.seed))
+    chosen = default_options(engine.manifest, wanted.saved(f"{manifest.id}."))
+    return listening.transcribe(engine, recording, language, chosen, host.context(options.seed))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
 from ..errors import MizuotoError
 from ..memory.policy import Machine, VramPolicy
 from ..ram import ram_bytes
 from ..residency import Limits
-from ..settings import Settings
+from ..settings import COMPUTE, TABLE, Settings, Value
 from .finding import Section
 
 PREFIX = "MIZUOTO_"
@@ -22,36 +22,43 @@ WATCHED = (
 )  # fmt: skip
 
 
-def settings_section(environment: Mapping[str, str]) -> tuple[Section, Settings]:
-    """Every setting, its value and its source; and the settings with the faulty ones left at their defaults."""
-    section, accepted = Section(), {}
-    variables = {f"{PREFIX}{field.name.upper()}": field for field in fields(Settings)}
-    for variable in variables:
+def settings_section(
+    environment: Mapping[str, str], saved: Mapping[str, Value] | None = None
+) -> tuple[Section, Settings]:
+    """Every setting, its value and its source; and the settings with the faulty ones left at their defaults.
+
+    Args:
+        environment: Variables.
+        saved: What the user's file sets, by the keys of the table.
+    """
+    section, values, sources = Section(), dict(saved or {}), dict.fromkeys(saved or (), "saved")
+    variables = {setting.variable: setting for setting in TABLE}
+    for variable, setting in variables.items():
         if variable not in environment:
             continue
         try:
-            Settings.from_environment({variable: environment[variable]})
+            values[setting.key] = setting.parse(environment[variable])
         except MizuotoError as error:
-            section.add("error", str(error), "No model loads until it is corrected.", f"Correct or unset {variable}.")
+            effect = "No model loads until it is corrected." if setting in COMPUTE else ""
+            section.add("error", str(error), effect, f"Correct or unset {variable}.")
         else:
-            accepted[variable] = environment[variable]
+            sources[setting.key] = variable
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable not in variables:
             # Without the prefix, which would make all of them alike.
             near = difflib.get_close_matches(variable[len(PREFIX) :], [name[len(PREFIX) :] for name in variables], 1)
             meant = f"Did you mean {PREFIX}{near[0]}?" if near else f"There are: {', '.join(variables)}."
             section.add("warning", f"{variable} is no setting and has no effect.", "", meant)
-    settings = Settings.from_environment(accepted)
     section.facts["settings"] = [
         {
-            "name": field.name,
-            "value": getattr(settings, field.name),
-            "source": variable if variable in accepted else "default",
+            "name": setting.key.removeprefix("compute."),
+            "value": values.get(setting.key, setting.default),
+            "source": sources.get(setting.key, "default"),
         }
-        for variable, field in variables.items()
+        for setting in TABLE
     ]
     section.facts["environment"] = {name: environment[name] for name in WATCHED if name in environment}
-    return section, settings
+    return section, Settings.of(values)
 
 
 def memory_section(
@@ -69,7 +76,7 @@ def memory_section(
     section = Section()
     policy = VramPolicy.of(settings, host_mode or "auto", Machine(shares_memory, free or 0, total or 0))
     section.facts |= asdict(policy)
-    where = "MIZUOTO_VRAM_MODE" if settings.vram_mode != "host" else "ComfyUI" if host_mode else "default"
+    where = "settings" if settings.vram_mode != "host" else "ComfyUI" if host_mode else "default"
     section.facts |= {"mode_from": where, "ram_bytes": total, "ram_free_bytes": free, **host_facts}
     limits = Limits.of(settings, host_mode is not None)
     section.facts |= {"max_resident_models": limits.max_models, "unload_after_minutes": limits.idle_s / 60}
@@ -80,10 +87,10 @@ def memory_section(
 
 def _explain(section: Section, mode: str, settings: Settings) -> None:
     if settings.oom_retries == 0:
-        section.add("info", "A phase that runs out of device memory is not tried again (MIZUOTO_OOM_RETRIES=0).")
+        section.add("info", "A phase that runs out of device memory is not tried again: its retries are set to 0.")
     if settings.oom_fallback:
         what = "After failed retries a phase may run in a slower form whose sound differs slightly."
-        section.add("info", what, "MIZUOTO_OOM_FALLBACK is on.")
+        section.add("info", what, "The setting oom_fallback is on.")
     if mode == "none":
         section.add("info", "All weights that can be streamed are streamed: it needs least memory and is slowest.")
     if mode == "high":

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import VERSION
+from ..settings import Value
 from . import attention, build, engine, fit, hardware, memory
 from .build import TorchBuild
 from .finding import Section, worst
@@ -45,6 +46,7 @@ def examine(
     host: Host | None = None,
     self_test: bool = True,
     environment: Mapping[str, str] | None = None,
+    saved: Mapping[str, Value] | None = None,
 ) -> dict[str, Any]:
     """Everything the doctor knows, as plain values; never raises.
 
@@ -53,6 +55,7 @@ def examine(
         host: ComfyUI, if this process is one.
         self_test: Whether to try, in a second process, what torch sees and what the attention packages compute.
         environment: Variables to go by; the process's own by default.
+        saved: What the user's file of settings sets, by key.
     """
     environment = os.environ if environment is None else environment
     sections: dict[str, Section] = {}
@@ -73,7 +76,7 @@ def examine(
     with _part(sections, "attention"):
         sections["attention"] = attention.attention_section(installed, found.gpus, self_test, environment)
     with _part(sections, "settings"):
-        sections["settings"], settings = memory.settings_section(environment)
+        sections["settings"], settings = memory.settings_section(environment, saved)
     if settings is not None:
         with _part(sections, "memory"):
             facts = host.memory if host else {}

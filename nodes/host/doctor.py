@@ -17,13 +17,14 @@ from ...mizuoto_runtime.doctor import Host, Section, examine
 from ...mizuoto_runtime.doctor.gpus import Gpu
 from . import flags, folders
 from .memory import ComfyMemory
+from .settings import preferences
 
 
 def report(engine: str | None = None, self_test: bool = True) -> dict[str, Any]:
     """The doctor's report on this ComfyUI; on one engine only if `engine` is given, which must exist."""
     manifests = engines.manifests()
     chosen = manifests.values() if engine is None else [manifests[engine]]
-    return examine(chosen, host(), self_test)
+    return examine(chosen, host(), self_test, saved=preferences().saved())
 
 
 def host() -> Host:

@@ -1,8 +1,6 @@
-from dataclasses import fields
-
 import pytest
 from mizuoto.mizuoto_runtime.doctor.memory import memory_section, settings_section
-from mizuoto.mizuoto_runtime.settings import Settings
+from mizuoto.mizuoto_runtime.settings import TABLE, Settings
 
 MB = 1 << 20
 
@@ -13,11 +11,19 @@ def settings_row(section, name):
 
 def test_every_setting_says_where_it_comes_from():
     section, settings = settings_section({"MIZUOTO_VRAM_MODE": "low", "PATH": "x", "CUDA_VISIBLE_DEVICES": "1"})
-    assert [row["name"] for row in section.facts["settings"]] == [field.name for field in fields(Settings)]
+    assert [row["name"] for row in section.facts["settings"]] == [row.key.removeprefix("compute.") for row in TABLE]
     assert settings_row(section, "vram_mode") == {"name": "vram_mode", "value": "low", "source": "MIZUOTO_VRAM_MODE"}
     assert settings_row(section, "oom_retries") == {"name": "oom_retries", "value": 2, "source": "default"}
     assert section.facts["environment"] == {"CUDA_VISIBLE_DEVICES": "1"}
     assert settings.vram_mode == "low" and not section.findings
+
+
+def test_what_is_saved_counts_below_the_environment():
+    saved = {"compute.vram_mode": "none", "compute.oom_retries": 1, "hibari.speed": 2.0}
+    section, settings = settings_section({"MIZUOTO_VRAM_MODE": "low"}, saved)
+    assert settings == Settings(vram_mode="low", oom_retries=1)
+    assert settings_row(section, "oom_retries")["source"] == "saved"
+    assert settings_row(section, "vram_mode")["source"] == "MIZUOTO_VRAM_MODE"
 
 
 def test_every_faulty_setting_is_named_and_the_others_hold():
@@ -43,7 +49,7 @@ def test_a_misspelt_setting_is_told():
     [
         ("host", None, False, "auto", "default"),
         ("host", "none", False, "none", "ComfyUI"),
-        ("low", "high", False, "low", "MIZUOTO_VRAM_MODE"),
+        ("low", "high", False, "low", "settings"),
         ("host", None, True, "shared", "default"),
     ],
 )
