@@ -32,7 +32,7 @@ def _run(options: argparse.Namespace) -> None:
     manifest = engines.manifests()["hibari"]
     speech.check_text(options.text)
     wanted = preferences()
-    host = Runtime(Settings.of(wanted.values()))
+    host = Runtime(Settings.of(wanted.values("compute.")))
     assert manifest.built_in is not None
     spec = LoadSpec("hibari", manifest.built_in, device(host.devices, options.device), DTYPES["fp32"])
     engine = engines.engine("hibari").load(spec, host)

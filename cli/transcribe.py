@@ -56,7 +56,7 @@ def _transcript(options: argparse.Namespace) -> Transcript:
         raise InvalidRequest(f'No engine knows the model in "{options.model}"; --model takes an official folder.')
     require_task(manifest, "asr")
     wanted = preferences()
-    host = Runtime(Settings.of(wanted.values()))
+    host = Runtime(Settings.of(wanted.values("compute.")))
     target = device(host.devices, options.device)
     dtype = host.devices.pick_dtype(target, "auto", manifest.dtypes, f'Engine "{manifest.id}"')
     engine = engines.engine(manifest.id).load(LoadSpec(options.model.name, options.model, target, dtype), host)

@@ -54,9 +54,9 @@ class Preferences:
             return setting.parse(self._environment[setting.variable])
         return self._saved.get(key, setting.default)
 
-    def values(self) -> dict[str, Value]:
-        """Key -> value in force of every setting; raises as `value` does."""
-        return {key: self.value(key) for key in self.table}
+    def values(self, prefix: str = "") -> dict[str, Value]:
+        """Key -> value in force of every setting whose key begins with `prefix`; raises as `value` does."""
+        return {key: self.value(key) for key in self.table if key.startswith(prefix)}
 
     def saved(self, prefix: str = "") -> dict[str, Value]:
         """What the file sets, of the keys that begin with `prefix`; without that beginning."""

@@ -195,6 +195,8 @@ class Runtime:
         kept = {name: getattr(self.settings, name) for name in _AT_START}
         self.settings = replace(settings, **kept)
         self._limits = Limits.of(self.settings, self._has_host)
+        if self._timer is not None:
+            self._timer.stop()  # it waits for the time that was set before
         self._arm()
 
     def context(self, seed: int = 0, run: str = "", **hooks: Any) -> RequestContext:

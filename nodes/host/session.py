@@ -43,7 +43,7 @@ def runtime() -> Runtime:
 def _runtime() -> Runtime:
     kept = Path(folder_paths.get_user_directory()) / "mizuoto" / "memory" / "calibration.json"
     return Runtime(
-        Settings.of(preferences().values()),
+        Settings.of(preferences().values("compute.")),
         memory=ComfyMemory(announcer().changed),
         pins=pins(),
         pinned_copies=pinned_copies(),
@@ -63,7 +63,7 @@ def announcer() -> Announcer:
 def follow_settings() -> None:
     """Let the runtime, if there is one yet, go by what the user has set by now."""
     if _runtime.cache_info().currsize:
-        runtime().change(Settings.of(preferences().values()))
+        runtime().change(Settings.of(preferences().values("compute.")))
 
 
 @cache

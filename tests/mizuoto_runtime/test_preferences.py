@@ -109,4 +109,6 @@ def test_a_folder_is_a_folder(tmp_path):
     for given in (str(tmp_path / "file"), "relative", str(tmp_path / "none")):
         with pytest.raises(InvalidRequest, match=r"MIZUOTO_VOICE_FOLDER.*which is no folder"):
             Preferences(TABLE, None, {"MIZUOTO_VOICE_FOLDER": given}).value("voices.folder")
+    preferences = Preferences(TABLE, None, {"MIZUOTO_VOICE_FOLDER": "relative"})
+    assert Settings.of(preferences.values("compute.")) == Settings(), "models load all the same"
     assert Preferences(TABLE, None, {"MIZUOTO_VOICE_FOLDER": str(tmp_path)}).value("voices.folder") == str(tmp_path)
