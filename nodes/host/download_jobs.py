@@ -46,7 +46,12 @@ class _Watch:
 
 
 class DownloadJobs:
-    """The downloads of official models; all but `describe` belongs to the loop's own thread."""
+    """The downloads of official models; all but `describe` belongs to the loop's own thread.
+
+    Attributes:
+        number: Of the newest message, and so of what `describe` says. It grows, over restarts too, so that a page can
+            tell which of two is the newer one, by whatever way they came.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[str, Message], None]) -> None:
         """Follow every download from now on.
@@ -61,6 +66,7 @@ class DownloadJobs:
         self._held: dict[str, downloads.Job] = {}  # started here, so that no node's end stops them
         self._cancelling: set[str] = set()
         self._told: dict[str, Message] = {}
+        self.number = time.time_ns() // 1_000_000
         downloads.on_start.append(self._on_start)
 
     def describe(self, model: MissingModel) -> Message | None:
@@ -69,10 +75,11 @@ class DownloadJobs:
         job = _newest_job(model)
         if job is not None and job.state == "running":
             watch = self._watches.get(model.name)
-            lying, speed = (watch.lying_bytes, watch.bytes_per_second) if watch and watch.job is job else (0, 0)
+            if watch is None or watch.job is not job:
+                watch = _Watch(job, downloads.left_bytes(model.download, root) or 0)
             # A resumed one first reads what lies there; the bar does not start anew for that.
-            done = min(max(job.done_bytes, lying), job.total_bytes)
-            return _message(model, "running", done, job.total_bytes, bytes_per_second=speed)
+            done = min(max(job.done_bytes, watch.lying_bytes), job.total_bytes)
+            return _message(model, "running", done, job.total_bytes, bytes_per_second=watch.bytes_per_second)
         left = downloads.left_bytes(model.download, root)
         total = max(job.total_bytes if job is not None else model.download.size_bytes, left or 0)
         error = _failure(model, job)
@@ -163,8 +170,9 @@ class DownloadJobs:
         name = message["model"]
         if self._told.get(name) != message and name not in self._cancelling:
             self._told[name] = message
-            self._send(EVENT, message)
-        return message
+            self.number += 1
+            self._send(EVENT, {**message, "number": self.number})
+        return {**message, "number": self.number}
 
 
 def _check(model: MissingModel) -> str | None:

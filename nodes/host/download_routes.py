@@ -26,7 +26,8 @@ def register_download_routes() -> None:
 
     @server.routes.get("/mizuoto/models")
     async def get_models(_request: web.Request) -> web.Response:
-        return web.json_response({"models": await asyncio.to_thread(_all, jobs)})
+        number = jobs.number  # what is told while the list is made is newer
+        return web.json_response({"models": await asyncio.to_thread(_all, jobs), "number": number})
 
     @server.routes.post("/mizuoto/downloads")
     async def start(request: web.Request) -> web.Response:

@@ -44,7 +44,7 @@ class FakeHub:
         has_ranges: Whether a Range header counts.
         tells_checksums: Whether the listing has sizes and checksums.
         rate_bytes: Per second and connection; 0 is as fast as can be.
-        held_at: {path: content bytes after which nothing comes until `release`}.
+        held_at: {path: content bytes after which nothing comes}; set by `hold`.
     """
 
     repos: dict[str, dict[str, bytes]]
@@ -76,6 +76,12 @@ class FakeHub:
     def url(self) -> str:
         """What HF_ENDPOINT has to be."""
         return f"http://127.0.0.1:{self._server.server_port}"
+
+    def hold(self, path: str, position: int) -> None:
+        """Send the content of `path` up to `position`, and no more before `release` or a further `hold`."""
+        with self._change:
+            self.held_at[path] = position
+            self._change.notify_all()
 
     def release(self) -> None:
         """Hold nothing any more."""

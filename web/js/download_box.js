@@ -11,6 +11,7 @@ import { say } from "./words.js";
  * @property {number} bytes_per_second
  * @property {string} error
  * @property {string} installed  Under which name, "" while it is not.
+ * @property {number} number  The greater, the newer.
  *
  * @typedef {object} Model  As the server lists it.
  * @property {string} name
@@ -23,7 +24,7 @@ import { say } from "./words.js";
  * @property {number} size_bytes
  * @property {string} folder
  * @property {{name: string, url: string}[]} sources
- * @property {Job | null} job
+ * @property {Omit<Job, "number"> | null} job
  *
  * @typedef {"start" | "pause" | "cancel"} Action
  */
@@ -59,7 +60,7 @@ function facts({ weights_license, code_license, is_commercial, size_bytes, folde
   const list = document.createElement("dl");
   /** @type {[string, (string | Node)[]][]} */
   const rows = [
-    ["licence", [licence, ...(is_commercial ? [] : [" ", element("strong", say("downloads.nonCommercial"))])]],
+    ["licence", [licence, ...(is_commercial ? [] : [element("strong", say("downloads.nonCommercial"))])]],
     ["size", [bytes(size_bytes)]],
     ["folder", [folder]],
     ["source", links],
@@ -129,7 +130,7 @@ export class DownloadBox {
     this.showJob(model.job);
   }
 
-  /** @param {Job | null} job */
+  /** @param {Model["job"]} job */
   showJob(job) {
     const state = job?.state ?? "cancelled";
     const isUnderWay = state === "running" || state === "paused" || (state === "failed" && Boolean(job?.done_bytes));
@@ -146,7 +147,7 @@ export class DownloadBox {
     }
   }
 
-  /** @param {Job} job */
+  /** @param {NonNullable<Model["job"]>} job */
   showProgress({ state, done_bytes: done, total_bytes: total, bytes_per_second: speed }) {
     const percent = Math.floor((100 * done) / Math.max(total, 1));
     const parts = [`${percent} %`, say("downloads.of", { done: bytes(done), total: bytes(total) })];

@@ -19,14 +19,36 @@ const WIDTH = 320;
 let loading;
 /** @type {Model[]} */
 let models = [];
+/** @type {Map<string, number>}  Name -> number of what was told last. */
+const told = new Map();
 /** @type {WeakMap<LGraphNode, {box: DownloadBox, show: (isShown: boolean) => void}>} */
 const boxes = new WeakMap();
 
+/**
+ * Whether nothing newer was told of the model; an answer may come later than the event that followed it.
+ *
+ * @param {string} name
+ * @param {number} number
+ */
+function isNews(name, number) {
+  if (number < (told.get(name) ?? 0)) return false;
+  told.set(name, number);
+  return true;
+}
+
 async function load() {
+  /** @type {{models: Model[], number: number}} */
+  let answer;
   try {
-    models = (await ask("/models")).models;
+    answer = await ask("/models");
   } catch (error) {
     console.warn("ComfyUI-Mizuoto offers no downloads:", error);
+    return;
+  }
+  const jobs = new Map(models.map(({ name, job }) => [name, job]));
+  models = answer.models;
+  for (const model of models) {
+    if (!isNews(model.name, answer.number)) model.job = jobs.get(model.name) ?? null;
   }
 }
 
@@ -67,8 +89,7 @@ function boxOf(node) {
   const found = boxes.get(node);
   if (found) return found;
   const box = new DownloadBox(take);
-  const show = addBox(node, box.element, { height: HEIGHT, grows: false, onRemoved: () => {} });
-  node.setSize([Math.max(node.size[0], WIDTH), node.size[1]]);
+  const show = addBox(node, box.element, { height: HEIGHT, width: WIDTH, grows: false, onRemoved: () => {} });
   const entry = { box, show };
   boxes.set(node, entry);
   return entry;
@@ -95,8 +116,9 @@ async function reload() {
 async function take(job) {
   if (!loading) return;
   await loading;
+  if (!isNews(job.model, job.number)) return;
   if (job.installed) {
-    await app.refreshComboInNodes(); // which comes back to `reload`
+    await app.refreshComboInNodes().catch(console.warn); // which comes back to `reload`
     return;
   }
   const model = models.find(({ name }) => name === job.model);

@@ -44,17 +44,9 @@ DOWNLOAD = Download(NAME, REPO, SIZE)
 
 
 @pytest.fixture
-def hub(monkeypatch):
-    import huggingface_hub.file_download
-    from huggingface_hub import constants
-
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+def hub(ask):
     with FakeHub({REPO: WANTED | UNWANTED}) as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
-        for module in (constants, huggingface_hub.file_download):  # by the library's version
-            monkeypatch.setattr(module, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+        ask(server)
         yield server
 
 

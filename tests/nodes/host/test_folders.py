@@ -2,29 +2,9 @@
 
 import os
 import sys
-import types
 from dataclasses import replace
-from importlib import import_module
 
 import pytest
-
-
-@pytest.fixture
-def folders(packages_without_comfyui, monkeypatch, tmp_path):
-    """The module above a ComfyUI whose models folder is `tmp_path`, with `tts` registered as its default."""
-    stub = types.ModuleType("folder_paths")
-    stub.models_dir = str(tmp_path)
-    stub.folder_names_and_paths = {}
-    stub.get_folder_paths = lambda key: list(stub.folder_names_and_paths[key])
-
-    def add(key, path, is_default=False):
-        stub.folder_names_and_paths.setdefault(key, []).insert(0 if is_default else 99, path)
-
-    stub.add_model_folder_path = add
-    monkeypatch.setitem(sys.modules, "folder_paths", stub)
-    module = import_module("mizuoto.nodes.host.folders")
-    module.register_folders()
-    return module
 
 
 def configure(key, path):
