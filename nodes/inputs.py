@@ -169,4 +169,5 @@ def option_input(option: Option) -> io.Input:
         return io.Int.Input(option.name, min=int(option.low), max=int(option.high), step=int(option.step), **common)
     if kind is float:
         return io.Float.Input(option.name, min=option.low, max=option.high, step=option.step, **common)
-    return io.String.Input(option.name, dynamic_prompts=False, multiline=True, **common)
+    # A box of several lines shows its name only while it is empty.
+    return io.String.Input(option.name, dynamic_prompts=False, multiline=not option.default, **common)
