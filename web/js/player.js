@@ -24,8 +24,7 @@ const START = 0.02; // s; a browser may stop that much before the place that it 
 let playing;
 
 export class Player {
-  /** @param {{list: boolean}} options  Whether it shows what is said. */
-  constructor({ list }) {
+  constructor() {
     /** @type {Track[]} */
     this.tracks = [];
     /** @type {Row[]} */
@@ -47,7 +46,7 @@ export class Player {
     this.bar = document.createElement("div");
     this.bar.className = "mizuoto-bar";
     this.bar.append(this.button, this.waveform.element, this.time, this.audio);
-    this.element.append(this.bar, this.note, ...(list ? [this.list] : []));
+    this.element.append(this.bar, this.note, this.list);
     this.listen();
     this.clear();
   }
@@ -64,6 +63,7 @@ export class Player {
     this.tracks = [];
     this.rows = [];
     this.list.replaceChildren();
+    this.list.hidden = true;
     this.unload();
     this.waveform.draw([], []);
     this.waveform.light(0, 0);
@@ -86,12 +86,14 @@ export class Player {
   tell(sentence) {
     this.note.textContent = sentence;
     this.note.hidden = !sentence;
+    this.bar.hidden = !!sentence && !this.tracks.length;
   }
 
   /** @param {Sound} sound  Comes after those that are there. */
   add({ url, seconds, peaks, passages }) {
     const start = this.seconds;
     this.tracks.push({ url, seconds, peaks, start });
+    this.bar.hidden = false;
     for (const { text, start: offset } of passages) this.addRow(text, start + offset);
     this.waveform.draw(this.tracks, this.rows.map((row) => row.start).filter(Boolean));
     if (this.isWaiting) this.playFrom(start);
@@ -131,6 +133,7 @@ export class Player {
       if (getSelection()?.isCollapsed !== false) this.playFrom(start); // else the words were marked, to be copied
     });
     this.list.append(row);
+    this.list.hidden = false;
     this.rows.push({ start, text, button, row });
   }
 

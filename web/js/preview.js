@@ -35,7 +35,7 @@ const shown = new WeakMap();
 
 /** @param {LGraphNode} node */
 function addPlayer(node) {
-  const player = new Player({ list: true });
+  const player = new Player();
   addBox(node, player.element, { height: HEIGHT, grows: true, onRemoved: () => player.unload() });
   const entry = { player, promptId: "", count: 0 };
   shown.set(node, entry);

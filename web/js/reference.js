@@ -25,7 +25,7 @@ const players = new WeakMap();
 
 /** @param {LGraphNode} node */
 function playerOf(node) {
-  const player = players.get(node) ?? new Player({ list: true });
+  const player = players.get(node) ?? new Player();
   const onRemoved = () => player.unload();
   if (!players.has(node)) addBox(node, player.element, { height: HEIGHT, grows: true, onRemoved });
   players.set(node, player);

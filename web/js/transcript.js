@@ -25,7 +25,7 @@ const players = new WeakMap();
 
 /** @param {LGraphNode} node */
 function playerOf(node) {
-  const player = players.get(node) ?? new Player({ list: true });
+  const player = players.get(node) ?? new Player();
   if (!players.has(node)) {
     player.bar.append(copyButton(() => player.text));
     addBox(node, player.element, { height: HEIGHT, width: WIDTH, grows: true, onRemoved: () => player.unload() });
