@@ -150,18 +150,22 @@ class Journal:
             "seconds": self._since(now if is_running else self._last),
             "streamed_bytes": self.streamed_bytes,
             "oom": self.num_oom,
-            "phases": [self._phase(entry) for entry in entries],
+            "phases": [self._phase(entry, now) for entry in entries],
             "devices": [self._device(device, list(uses)) for device, uses in list(self._uses.items())],
         }
 
-    def _phase(self, entry: Entry) -> dict[str, Any]:
+    def _phase(self, entry: Entry, now: float) -> dict[str, Any]:
+        place_s, busy_s = entry.place_s, entry.busy_s
+        if entry.ended is None:
+            ready = entry.ready or now
+            place_s, busy_s = ready - entry.began, now - ready
         return {
             "name": entry.name,
             "components": list(entry.handles),
             "start_s": self._since(entry.began),
             "end_s": None if entry.ended is None else self._since(entry.ended),
-            "place_s": round(entry.place_s, 4),
-            "busy_s": round(entry.busy_s, 4),
+            "place_s": round(place_s, 4),
+            "busy_s": round(busy_s, 4),
             "streamed_bytes": entry.streamed_bytes,
             "outcome": entry.outcome,
             "count": entry.count,

@@ -63,10 +63,15 @@ def test_times_are_seconds_since_the_run_began(journal, clock):
 
 
 def test_a_phase_under_way_has_no_end(journal, clock):
-    journal.begin("talker", TALKER, 100)
+    entry = journal.begin("talker", TALKER, 100)
     clock.now = 103
     data = journal.as_data()
-    assert (data["running"], data["seconds"], data["phases"][0]["end_s"]) == (True, 3, None)
+    (phase,) = data["phases"]
+    assert (data["running"], data["seconds"]) == (True, 3)
+    assert (phase["end_s"], phase["place_s"], phase["busy_s"]) == (None, 3, 0)
+    journal.ready(entry, 102)
+    (phase,) = journal.as_data()["phases"]
+    assert (phase["end_s"], phase["place_s"], phase["busy_s"]) == (None, 2, 1)
 
 
 def test_a_request_that_computes_nothing_at_the_moment_is_under_way(journal):

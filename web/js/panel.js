@@ -2,8 +2,8 @@
 import { api } from "../../../scripts/api.js";
 import { app } from "../../../scripts/app.js";
 import { bytes } from "./download_box.js";
-import { ModelList, legend } from "./panel_models.js";
-import { element, textButton, write } from "./panel_parts.js";
+import { ModelList } from "./panel_models.js";
+import { element, legend, textButton, write } from "./panel_parts.js";
 import { Timeline } from "./panel_timeline.js";
 import { ask } from "./server.js";
 import { loadWords, say } from "./words.js";
@@ -21,9 +21,10 @@ const events = /** @type {EventTarget} */ (api); // which takes any name
 
 /** @param {Snapshot} snapshot */
 function devicesOf({ devices, vram_mode }) {
-  const parts = devices.map(({ name, free_bytes, total_bytes }) =>
-    say(name === "cpu" ? "panel.ram" : "panel.device", { device: name, free: bytes(free_bytes), total: bytes(total_bytes) }),
-  );
+  const parts = devices.map(({ name, free_bytes, total_bytes }) => {
+    const values = { device: name, free: bytes(free_bytes), total: bytes(total_bytes) };
+    return say(name === "cpu" ? "panel.ram" : "panel.device", values);
+  });
   return [...parts, say("panel.mode", { mode: vram_mode })].join(" · ");
 }
 
@@ -41,15 +42,16 @@ class Panel {
     this.status.role = "status";
     this.devices = element("p", "faint");
     this.releaseAll = textButton(say("panel.releaseAll"), () => this.release());
-    this.legend = legend();
+    this.legend = legend(["resident", "streamed", "copy"]);
     this.heading = element("h2", "", say("panel.title"));
     this.heading.tabIndex = -1;
     const head = element("div", "line", this.heading, this.releaseAll);
     const style = element("link");
     style.rel = "stylesheet";
     style.href = new URL("../css/panel.css", import.meta.url).href;
-    const { models, timeline } = this;
-    this.element = element("div", "mizuoto-panel", style, head, this.devices, this.status, this.legend, models.element, timeline.element);
+    const { devices, status, models, timeline } = this;
+    const parts = [style, head, devices, status, this.legend, models.element, timeline.element];
+    this.element = element("div", "mizuoto-panel", ...parts);
     this.showWhetherEmpty(true);
     container.replaceChildren(this.element);
     /** @type {[string, (event: Event) => void][]} */
@@ -116,13 +118,15 @@ class Panel {
     const isRunning = Boolean(snapshot.last_run?.running);
     if (this.isRunning && !isRunning) this.tell(""); // it was about that
     this.isRunning = isRunning;
-    if (hadFocus && !this.element.contains(document.activeElement)) this.heading.focus(); // its button is gone
+    // A button that had the keyboard may be gone.
+    if (hadFocus && !this.element.contains(document.activeElement)) this.heading.focus();
   }
 
   /** @param {string} [name]  Of a model; all of them without. */
   async release(name) {
+    const body = name === undefined ? {} : { model: name };
     try {
-      const { released_bytes: freed } = await ask("/runtime/release", "POST", name === undefined ? {} : { model: name });
+      const { released_bytes: freed } = await ask("/runtime/release", "POST", body);
       this.say(freed ? "panel.released" : "panel.nothing", { size: bytes(freed) }); // the server tells what is left
     } catch (error) {
       await this.refresh(error instanceof Error ? error.message : String(error));

@@ -75,20 +75,16 @@ function where({ state, device, size_bytes, loaded_bytes, host_bytes, streamed_b
  * @param {Component} component
  */
 function bar({ state, size_bytes, loaded_bytes, host_bytes }) {
-  const on = state === "host" ? 0 : loaded_bytes;
-  const rest = state === "streams" ? size_bytes - on : 0;
-  const made = element("div", "bar");
-  /** @type {[string, number][]} */
-  const pieces = [
-    ["resident", on],
-    ["streamed", rest],
-    ["copy", host_bytes],
-  ];
-  for (const [kind, count] of pieces) {
-    const piece = element("span", kind);
-    piece.style.width = `${(100 * Math.min(count, size_bytes)) / Math.max(size_bytes, 1)}%`;
-    made.append(piece);
-  }
+  /** @param {string} kind @param {number} count */
+  const piece = (kind, count) => {
+    const made = element("span", kind);
+    made.style.width = `${(100 * Math.min(count, size_bytes)) / Math.max(size_bytes, 1)}%`;
+    return made;
+  };
+  const resident = state === "host" ? 0 : loaded_bytes;
+  const streamed = state === "streams" ? size_bytes - resident : 0;
+  const upper = element("div", "", piece("resident", resident), piece("streamed", streamed));
+  const made = element("div", "bar", upper, element("div", "", piece("copy", host_bytes)));
   made.ariaHidden = "true"; // the line below it says the same
   return made;
 }
@@ -96,22 +92,13 @@ function bar({ state, size_bytes, loaded_bytes, host_bytes }) {
 /** @param {Component} component */
 function row(component) {
   const { name, device, dtype, busy, state, partial } = component;
-  const title = element("div", "line", element("strong", "", lastName(name)), element("span", "faint", `${device} · ${dtype}`));
+  const place = element("span", "faint", `${device} · ${dtype}`);
+  const title = element("div", "line", element("strong", "", lastName(name)), place);
   if (busy) title.append(element("span", "busy", say("panel.busy")));
   title.title = name;
   const made = element("li", "", title, bar(component), element("div", "faint", where(component)));
   if (state === "streams" && partial) made.append(element("p", "", why(partial)));
   return made;
-}
-
-/** What the colours mean. */
-export function legend() {
-  const kinds = ["resident", "streamed", "copy"].map((kind) => {
-    const sample = element("span", `sample ${kind}`);
-    sample.ariaHidden = "true";
-    return element("li", "", sample, say(`panel.legend.${kind}`));
-  });
-  return element("ul", "legend", ...kinds);
 }
 
 /** One model. It stays while its numbers change, so that the keyboard does not lose its place. */
@@ -125,8 +112,8 @@ class Card {
     this.release = textButton(say("panel.release"), () => onRelease(name));
     this.release.ariaLabel = say("panel.releaseOne", { model: name });
     this.list = element("ul", "components");
-    const head = element("div", "line", element("h3", "", name), this.use, this.release);
-    this.element = element("section", "model", head, this.list);
+    const head = element("div", "line", element("h3", "", name), this.release);
+    this.element = element("section", "model", head, this.use, this.list);
     this.element.ariaLabel = name;
   }
 
@@ -168,8 +155,9 @@ export class ModelList {
     }
     this.cards = cards;
     const wanted = cards.size ? [...cards.values()].map((card) => card.element) : [this.empty];
-    const isSame = wanted.length === this.element.children.length && wanted.every((each, at) => this.element.children[at] === each);
-    if (!isSame) this.element.replaceChildren(...wanted);
+    const { children } = this.element;
+    const isSame = wanted.length === children.length && wanted.every((each, at) => children[at] === each);
+    if (!isSame) this.element.replaceChildren(...wanted); // else the keyboard would lose its place
     return cards.size > 0;
   }
 }

@@ -1,4 +1,5 @@
 // What the parts of the memory panel share: how they make elements, and how they write times.
+import { say } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -63,4 +64,18 @@ export function timeOfDay(ago) {
  */
 export function write(where, text) {
   if (where.textContent !== text) where.textContent = text;
+}
+
+/**
+ * What colours mean.
+ *
+ * @param {string[]} kinds  Classes of a colour, and keys of `panel.legend`.
+ */
+export function legend(kinds) {
+  const entries = kinds.map((kind) => {
+    const sample = element("span", `sample ${kind}`);
+    sample.ariaHidden = "true";
+    return element("li", "", sample, say(`panel.legend.${kind}`));
+  });
+  return element("ul", "legend", ...entries);
 }

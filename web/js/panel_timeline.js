@@ -1,7 +1,6 @@
 // The last run as a picture: its phases as blocks over time, what was on each device as an area, streams and retries.
 import { bytes } from "./download_box.js";
-import { drawn, element, seconds, timeOfDay, write } from "./panel_parts.js";
-import { lastName } from "./panel_models.js";
+import { drawn, element, legend, seconds, timeOfDay, write } from "./panel_parts.js";
 import { say } from "./words.js";
 
 /**
@@ -26,15 +25,19 @@ import { say } from "./words.js";
  * @property {{name: string, samples: [number, number][]}[]} devices
  */
 
-const LANE = 30; // its words and its blocks
+const WORDS = 16;
 const BLOCK = 12;
+const LANE = WORDS + BLOCK + 3;
 const AREA = 64;
-const WORDS = 13;
 
-/** @param {Phase} phase */
+/**
+ * A phase with the models that are at work in it.
+ *
+ * @param {Phase} phase
+ */
 function laneOf({ name, components }) {
-  const parts = components.map(lastName).filter((part) => part !== name);
-  return parts.length ? `${name} (${parts.join(", ")})` : name;
+  const models = new Set(components.map((component) => component.slice(0, component.lastIndexOf(":"))));
+  return [...models, name].filter(Boolean).join(" · ");
 }
 
 /** @param {Phase} phase */
@@ -70,10 +73,12 @@ function summary({ phases, seconds: length, streamed_bytes, oom, running }) {
 function block(phase, y, length) {
   const { start_s, place_s, streamed_bytes, outcome, count } = phase;
   const end = phase.end_s ?? length;
-  const placed = count > 1 ? 0 : Math.min(phase.end_s === null ? 0 : place_s, end - start_s);
+  const placed = count > 1 ? 0 : Math.min(place_s, end - start_s);
   /** @param {number} from @param {number} to @param {string} kind */
-  const piece = (from, to, kind) =>
-    drawn("rect", { class: kind, x: `${(100 * from) / length}%`, y, width: `${(100 * (to - from)) / length}%`, height: BLOCK });
+  const piece = (from, to, kind) => {
+    const [x, width] = [from, to - from].map((at) => `${(100 * at) / length}%`);
+    return drawn("rect", { class: kind, x, y, width, height: BLOCK });
+  };
   const kind = outcome || (streamed_bytes ? "streamed" : "computed");
   const made = drawn("g", {}, drawn("title", {}, describe(phase)));
   if (placed > 0) made.append(piece(start_s, start_s + placed, "placed"));
@@ -83,6 +88,18 @@ function block(phase, y, length) {
     made.append(drawn("text", { class: "mark", x: `${at}%`, y: y + BLOCK - 1, "text-anchor": "middle" }, "✕"));
   }
   return made;
+}
+
+/**
+ * A line of words in the picture, of which the first are cut where there is no room for them.
+ *
+ * @param {number} y
+ * @param {string} first
+ * @param {string} last
+ */
+function words(y, first, last) {
+  const line = element("div", "words", element("span", "", first), element("span", "faint", last));
+  return drawn("foreignObject", { x: 0, y, width: "100%", height: WORDS }, line);
 }
 
 /**
@@ -96,12 +113,13 @@ function block(phase, y, length) {
 function lane(name, phases, y, length) {
   const streamed = phases.reduce((sum, phase) => sum + phase.streamed_bytes, 0);
   const oom = phases.filter((phase) => phase.outcome === "oom").reduce((sum, phase) => sum + phase.count, 0);
-  const notes = [streamed ? say("panel.laneStreamed", { size: bytes(streamed) }) : "", oom ? say("panel.laneOom", { count: oom }) : ""];
+  const notes = [];
+  if (streamed) notes.push(say("panel.laneStreamed", { size: bytes(streamed) }));
+  if (oom) notes.push(say("panel.laneOom", { count: oom }));
   return drawn(
     "g",
     {},
-    drawn("text", { x: 0, y: y + WORDS - 3 }, name),
-    drawn("text", { class: "faint", x: "100%", y: y + WORDS - 3, "text-anchor": "end" }, notes.filter(Boolean).join(" · ")),
+    words(y, name, notes.join(" · ")),
     drawn("rect", { class: "track", x: 0, y: y + WORDS, width: "100%", height: BLOCK }),
     ...phases.map((phase) => block(phase, y + WORDS, length)),
   );
@@ -114,15 +132,14 @@ function lane(name, phases, y, length) {
  */
 function area({ name, samples }, y, length) {
   const peak = Math.max(1, ...samples.map(([, count]) => count));
-  const points = samples.map(([at, count]) => `${((1000 * at) / length).toFixed(1)},${(100 - (98 * count) / peak).toFixed(1)}`);
-  const [first] = samples[0];
-  const [last] = samples[samples.length - 1];
-  const outline = [`${(1000 * first) / length},100`, ...points, `${(1000 * last) / length},100`].join(" ");
+  /** @param {number} at @param {number} count */
+  const point = (at, count) => `${((1000 * at) / length).toFixed(1)},${(100 - (98 * count) / peak).toFixed(1)}`;
+  const [first, last] = [samples[0][0], samples[samples.length - 1][0]];
+  const outline = [point(first, 0), ...samples.map(([at, count]) => point(at, count)), point(last, 0)].join(" ");
   return drawn(
     "g",
     {},
-    drawn("text", { x: 0, y: y + WORDS - 3 }, say("panel.deviceBytes", { device: name })),
-    drawn("text", { class: "faint", x: "100%", y: y + WORDS - 3, "text-anchor": "end" }, say("panel.most", { size: bytes(peak) })),
+    words(y, say("panel.deviceBytes", { device: name }), say("panel.most", { size: bytes(peak) })),
     drawn("rect", { class: "track", x: 0, y: y + WORDS, width: "100%", height: AREA }),
     drawn(
       "svg",
@@ -137,7 +154,8 @@ function picture(run) {
   const length = Math.max(run.seconds, 0.001);
   const lanes = grouped(run.phases);
   const devices = run.devices.filter(({ samples }) => samples.some(([, count]) => count));
-  const made = drawn("svg", { role: "img", width: "100%" }, drawn("title", {}, say("panel.lastRun")), drawn("desc", {}, summary(run)));
+  const labels = [drawn("title", {}, say("panel.lastRun")), drawn("desc", {}, summary(run))];
+  const made = drawn("svg", { role: "img", width: "100%" }, ...labels);
   let y = 0;
   for (const [name, phases] of lanes) {
     made.append(lane(name, phases, y, length));
@@ -145,13 +163,10 @@ function picture(run) {
   }
   for (const device of devices) {
     made.append(area(device, y, length));
-    y += WORDS + AREA + 5;
+    y += WORDS + AREA + 3;
   }
-  made.append(
-    drawn("text", { class: "faint", x: 0, y: y + WORDS }, "0 s"),
-    drawn("text", { class: "faint", x: "100%", y: y + WORDS, "text-anchor": "end" }, seconds(run.seconds)),
-  );
-  made.setAttribute("height", String(y + WORDS + 4));
+  made.append(words(y, seconds(0), seconds(run.seconds)));
+  made.setAttribute("height", String(y + WORDS));
   return made;
 }
 
@@ -173,7 +188,8 @@ function rows({ phases }) {
   const body = phases.map((phase) => {
     const { start_s, place_s, busy_s, streamed_bytes, count } = phase;
     const name = count > 1 ? `${laneOf(phase)} × ${count}` : laneOf(phase);
-    const cells = [name, seconds(start_s), seconds(place_s), seconds(busy_s), streamed_bytes ? bytes(streamed_bytes) : "", outcomeOf(phase)];
+    const times = [start_s, place_s, busy_s].map(seconds);
+    const cells = [name, ...times, streamed_bytes ? bytes(streamed_bytes) : "", outcomeOf(phase)];
     return element("tr", "", ...cells.map((cell) => element("td", "", cell)));
   });
   return [element("thead", "", element("tr", "", ...columns)), element("tbody", "", ...body)];
@@ -188,7 +204,8 @@ export class Timeline {
     this.summary = element("p");
     this.picture = element("div");
     this.table = element("table");
-    this.details = element("details", "", element("summary", "", say("panel.table")), element("div", "scroll", this.table));
+    const scroll = element("div", "scroll", this.table);
+    this.details = element("details", "", element("summary", "", say("panel.table")), scroll);
     this.details.addEventListener("toggle", () => this.showTable());
     const head = element("div", "line", element("h3", "", say("panel.lastRun")), this.when);
     this.element = element("section", "run", head, this.summary, this.picture, this.details);
@@ -202,7 +219,8 @@ export class Timeline {
     if (!run) return;
     write(this.when, timeOfDay(run.ago_s));
     write(this.summary, summary(run));
-    this.picture.replaceChildren(picture(run));
+    const kinds = ["placed", "computed", "streamed", ...(run.oom ? ["oom"] : [])];
+    this.picture.replaceChildren(picture(run), legend(kinds));
     this.showTable();
   }
 
