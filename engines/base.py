@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .transcript import Transcript
 
 OptionValue = bool | int | float | str
+KEEP_VOICE = "keep_voice"  # the option, true or false, of engines that are `CanKeepVoice`
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +269,17 @@ class CanTalkInBatches(Protocol):
 
         Deterministic in `ctx.seed`, the texts and their order; a text may sound different than alone.
         """
+        ...
+
+
+class CanKeepVoice(Protocol):
+    """A loaded engine that invents a voice for each segment where none is given, and can go on in an invented one.
+
+    Its option `KEEP_VOICE` says whether a whole text keeps the voice of its first segment.
+    """
+
+    def voice_from(self, codes: Codes, voice: VoicePrompt | None, options: Mapping[str, Any]) -> VoicePrompt:
+        """The voice that `talk` invented for one segment, from what it was asked; `voice` is words at most."""
         ...
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import torch
 
 from ..mizuoto_runtime.byte_cache import ByteCache
 from .artifacts import Segment, VoicePrompt
-from .script import Group
+from .script import Group, Utterance
 
 Sound = tuple[Segment, torch.Tensor, int]
 """A segment with its waveform [1, T] and sample rate."""
@@ -57,8 +57,11 @@ class FinishedSegments:
 
     def _key(self, group: Group) -> Hashable:
         """Texts, voice, options and seed: utterances of one group share their draws."""
-        first = group.utterances[0]
-        texts = tuple(utterance.text for utterance in group.utterances)
+        opening = group.utterances[0].opening
+        return self._facts(group.utterances), None if opening is None else self._facts((opening,))
+
+    def _facts(self, utterances: Sequence[Utterance]) -> Hashable:
+        first, texts = utterances[0], tuple(utterance.text for utterance in utterances)
         return texts, first.seed, tuple(sorted(first.options.items())), self._digest(first.voice)
 
     def _digest(self, voice: VoicePrompt | None) -> str:

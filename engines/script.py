@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -15,7 +16,17 @@ from ..mizuoto_runtime.text.languages import language_name
 from ..mizuoto_runtime.text.marks import Manner, Pause
 from ..mizuoto_runtime.text.plan import Line, Plan
 from .artifacts import Codes, Segment, VoicePrompt, require_engine
-from .base import CanTalk, CanTalkInBatches, LoadedEngine, Manifest, Options, OptionValue, require_task
+from .base import (
+    KEEP_VOICE,
+    CanKeepVoice,
+    CanTalk,
+    CanTalkInBatches,
+    LoadedEngine,
+    Manifest,
+    Options,
+    OptionValue,
+    require_task,
+)
 
 _LOOK_AHEAD = 4  # batches: how far apart utterances may be that are said at once
 
@@ -71,6 +82,7 @@ class Utterance:
         speaker: Name in the cast; "" for the narrator.
         voice: Whose voice; None for the engine's own.
         options: Resolved.
+        opening: What was said first in a voice that the engine invents, and that this one keeps.
     """
 
     number: int
@@ -81,6 +93,7 @@ class Utterance:
     speaker: str
     voice: VoicePrompt | None
     options: Mapping[str, OptionValue]
+    opening: Utterance | None = None
 
     def signed(self, segment: Segment) -> Segment:
         """A segment of its sound, with what this utterance knows besides."""
@@ -148,7 +161,10 @@ class Script:
         for voice in (cast_of.narrator, *cast_of.voices.values()):
             if voice is not None:
                 require_engine(voice, engine.manifest.id)
-        self.items = list(_items(plans, cast_of, _Wishes(engine.manifest, self.options, ctx)))
+        items = _items(plans, cast_of, _Wishes(engine.manifest, self.options, ctx))
+        self.items = list(_with_openings(items) if self.options.get(KEEP_VOICE) else items)
+        self._openings = {each.opening.number for each in self.utterances if each.opening}
+        self._invented: dict[int, VoicePrompt | None] = {}  # number of an opening -> the voice that it got
         self._refusals: dict[int, NothingToSay] = {}
         self._said: set[int] = set()
         self._report(cast_of)
@@ -206,10 +222,22 @@ class Script:
         first = group.utterances[0]
         seeded = group.share.context(self.ctx, first.seed)
         with torch.inference_mode():
-            if len(group.utterances) == 1:
-                return [self.engine.talk(first.text, first.voice, first.options, seeded)]
-            texts = [utterance.text for utterance in group.utterances]
-            return cast(CanTalkInBatches, self.engine).talk_batch(texts, first.voice, first.options, seeded)
+            voice = first.voice if first.opening is None else self._voice_of(first.opening, group.share)
+            if len(group.utterances) > 1:
+                texts = [utterance.text for utterance in group.utterances]
+                return cast(CanTalkInBatches, self.engine).talk_batch(texts, voice, first.options, seeded)
+            codes = self.engine.talk(first.text, voice, first.options, seeded)
+            if first.number in self._openings:
+                self._invented[first.number] = cast(CanKeepVoice, self.engine).voice_from(codes, voice, first.options)
+            return [codes]
+
+    def _voice_of(self, opening: Utterance, share: Share) -> VoicePrompt | None:
+        """The voice that an opening got; it is said again where only its sound is there, from an earlier request."""
+        if opening.number not in self._invented:
+            self._invented[opening.number] = opening.voice  # if it cannot be said, the next have voices of their own
+            with suppress(NothingToSay):
+                self._talk(Group((opening,), share))
+        return self._invented[opening.number]
 
     def require_said(self) -> None:
         """Check that something of every text was said.
@@ -239,7 +267,18 @@ def batch_size(manifest: Manifest, options: Mapping[str, OptionValue]) -> int:
 
 
 def _are_alike(one: Utterance, other: Utterance) -> bool:
-    return one.voice is other.voice and one.options == other.options
+    return one.voice is other.voice and one.options == other.options and one.opening is other.opening
+
+
+def _with_openings(items: Iterable[Item]) -> Iterator[Item]:
+    """The same, where nothing is known of a voice but words: all that it says in a text has the voice of the first."""
+    openings: dict[tuple[int, str], Utterance] = {}
+    for item in items:
+        if isinstance(item, Utterance) and not (item.voice and item.voice.tensors):
+            opening = openings.setdefault((item.text_number, item.speaker), item)
+            yield item if opening is item else replace(item, opening=opening)
+        else:
+            yield item
 
 
 def _items(plans: Iterable[tuple[Plan, int]], cast_of: Cast, wishes: _Wishes) -> Iterator[Item]:

@@ -24,13 +24,13 @@ from .config import CheckpointConfig
 from .generation import BUDGET, Choices, Take, generate, usual_patches
 from .keys import CODEC, TALKER, VOICE
 from .lora import find_lora, read_lora
-from .manifest import FAIL, MANIFEST
+from .manifest import CONTINUATION, FAIL, MANIFEST
 from .options import choices_for, manifest_of
 from .prompt import Prompt, build_prompt
 from .talker import Talker
 from .tokens import TextTokens, one_line
 from .voice import CODEC as CODEC_FACT
-from .voice import DESCRIPTION, TRANSCRIPT, encode_voice, is_sound, spoken_text, voice_of
+from .voice import DESCRIPTION, INVENTED, TRANSCRIPT, encode_voice, is_sound, spoken_text, voice_of
 from .workload import codec_bytes, talker_bytes, voice_bytes
 
 PATCHES, CONTEXT, CHUNK = "patches", "context", "stream_patches"
@@ -102,6 +102,16 @@ class LoadedVoxCpm:
         """The description itself: the model reads it with every text; see `CanDesignVoice`."""
         return VoicePrompt(MANIFEST.id, description[:40], facts={DESCRIPTION: description})
 
+    def voice_from(self, codes: Codes, voice: VoicePrompt | None, options: Mapping[str, Any]) -> VoicePrompt:
+        """The patches of a segment and its words, to go on from; see `CanKeepVoice`.
+
+        Source: VoxCPM2Model.merge_prompt_cache without a cache, voxcpm 2.0.3.
+        """
+        segment = codes.segments[0]
+        words = self._target(self._tokens.without_controls(segment.text), voice, options)
+        facts = {CODEC_FACT: self._config.codec_id, TRANSCRIPT: words, INVENTED: "yes"}
+        return VoicePrompt(MANIFEST.id, "invented", {CONTINUATION: segment.tensors[PATCHES]}, facts)
+
     def talk(self, text: str, voice: VoicePrompt | None, options: Mapping[str, Any], ctx: RequestContext) -> Codes:
         """Patches of one segment; see `CanTalk.talk`.
 
@@ -143,17 +153,24 @@ class LoadedVoxCpm:
         return resample(reference.waveform, source, target)
 
     def _prompt(self, text: str, voice: VoicePrompt | None, options: Mapping[str, Any], ctx: RequestContext) -> Prompt:
-        description = voice.facts.get(DESCRIPTION, "") if voice else ""
-        speaker = voice_of(voice, options["voice_mode"], bool(options["style"].strip()), self._config)
+        is_invented = voice is not None and INVENTED in voice.facts
+        mode = CONTINUATION if is_invented else options["voice_mode"]
+        speaker = voice_of(voice, mode, bool(options["style"].strip()) and not is_invented, self._config)
         bare = self._tokens.without_controls(text)
         if bare != text:
             ctx.report.warn_of("control_tokens", "Left out, as they would steer the model:", [text[:40]])
-        target = one_line(spoken_text(bare, description, options["style"], self._config))
+        # Style and description stand at the beginning of all that is said in an invented voice.
+        target = one_line(bare) if is_invented else self._target(bare, voice, options)
         words = self._tokens.without_controls(speaker.transcript)
         spoken = self._tokens(words + target)
-        if words and words.strip() == bare.strip():
+        if words and words.strip() == bare.strip() and not is_invented:
             ctx.report.warn("same_text", "The text is the transcript of the reference; is it in the right place?")
         return build_prompt(spoken, len(self._tokens(target)), speaker, self._config)
+
+    def _target(self, text: str, voice: VoicePrompt | None, options: Mapping[str, Any]) -> str:
+        """The text behind the description of the voice and the style."""
+        description = voice.facts.get(DESCRIPTION, "") if voice else ""
+        return one_line(spoken_text(text, description, options["style"], self._config))
 
     def _adapters(self, choice: str) -> dict[str, Adapter]:
         """The adapters that a request asks for, on the CPU; read again only when the file has changed."""

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from ..base import Download, Manifest, Option
+from ..base import KEEP_VOICE, Download, Manifest, Option
 
 FIRST, SECOND = "voxcpm", "voxcpm2"  # "architecture" in config.json
 AUTO, REFERENCE, CONTINUATION, BOTH = VOICE_MODES = ("auto", "reference", "continuation", "both")
@@ -107,6 +107,12 @@ MANIFEST = Manifest(
             0,
             "Patches that the decoder turns into sound at a time, for less memory. 0: a whole segment, as published.",
             low=0, high=256, step=1,
+        ),
+        Option(
+            KEEP_VOICE,
+            True,
+            "Without a recording the model makes up a voice. On: a text keeps that of its first segment. Off: every "
+            "segment has one of its own.",
         ),
         Option(
             "lora",

@@ -13,6 +13,7 @@ from .manifest import AUTO, BOTH, CONTINUATION, REFERENCE
 from .prompt import Voice
 
 CODEC, TRANSCRIPT, DESCRIPTION = "codec", "transcript", "description"
+INVENTED = "invented"  # there if the model made it up for the beginning of a text
 
 
 def encode_voice(

@@ -83,6 +83,8 @@ def test_loaded_engines_have_the_protocols_shape(on_cpu):
     for task, function in METHODS:
         if task in on_cpu.manifest.tasks:
             assert parameters(getattr(on_cpu, function.__name__)) == parameters(function)
+    if base.KEEP_VOICE in on_cpu.manifest.resolve(None):
+        assert parameters(on_cpu.voice_from) == parameters(base.CanKeepVoice.voice_from)
 
 
 def test_handles_are_named_and_ready_for_use(on_cpu):  # S021, S022

@@ -43,6 +43,18 @@ def say(model, text, seed, *, stream=False, **arguments):
         return torch.from_numpy(model.generate(text=text, **arguments))
 
 
+def say_on(model, lines, **arguments):
+    """[samples] of each (text, seed), the first without a voice and the others going on from it."""
+    inner, cache, found = model.tts_model, None, []
+    with torch.random.fork_rng(devices=[]), _quiet():
+        for text, seed in lines:
+            torch.manual_seed(seed)  # noqa: TID251 - as above
+            waveform, _, patches = inner.generate_with_prompt_cache(text, cache, **arguments)
+            found.append(waveform.flatten())
+            cache = cache or inner.merge_prompt_cache(None, text, patches)
+    return found
+
+
 @contextlib.contextmanager
 def _quiet():
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()):

@@ -1,6 +1,7 @@
 """Everything from text and recording to sound against the upstream package, same seed, bit for bit (CPU, float32)."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 import torch
@@ -75,6 +76,29 @@ def pair(checkpoint, tmp_path):
 @pytest.mark.parametrize("kind", tiny.KINDS)
 def test_without_a_voice(pair, kind, seed):
     pair(kind).assert_same(seed=seed, patches=6)
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_an_invented_voice_is_kept(pair, kind):
+    """As the upstream goes on from what it said; with a style, which is for the first segment."""
+    both = pair(kind)
+    model, style = both.model, "(warm)" if kind == "2" else ""
+    model.manifest = replace(model.manifest, max_text_size=14)
+    values = {"max_seconds": models.seconds(model, 4), "style": style.strip("()"), "voice_mode": "auto"}
+    codes = models.talk(model, "Hello there. How are you? Hello there.", seed=4, **values)
+    lines = [
+        (f"{style}{each.text}" if index == 0 else each.text, each.seed) for index, each in enumerate(spoken(codes))
+    ]
+    expected = oracle.say_on(both.upstream, lines, min_len=2, max_len=4, inference_timesteps=4)
+    for segment, waveform in zip(spoken(codes), expected, strict=True):
+        assert torch.equal(models.decode(model, replace(codes, segments=(segment,))), waveform)
+    alone = models.talk(model, "Hello there.", seed=4, **values, keep_voice=False)
+    assert torch.equal(alone.segments[0].tensors["patches"], codes.segments[0].tensors["patches"])
+
+
+def spoken(codes):
+    """Segments with words."""
+    return [segment for segment in codes.segments if segment.text]
 
 
 @pytest.mark.parametrize(
