@@ -156,7 +156,7 @@ def _check_length(recording: Audio, manifest: Manifest, subject: str) -> None:
         limit = f"{shortest:g} to {longest:g} s" if math.isfinite(longest) else f"at least {shortest:g} s"
         raise InvalidRequest(
             f"{subject} is {recording.seconds:.1f} s long and {manifest.name} takes {limit}; "
-            "use a clean passage of 5 to 15 s."
+            f"use a clean passage of 5 to {min(15, longest):g} s."
         )
 
 

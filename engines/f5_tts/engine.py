@@ -19,12 +19,16 @@ from .codec import SHORT_FRAMES, checked, decoded, decoded_in_windows
 from .generation import Choices, generate
 from .manifest import MANIFEST
 from .options import choices_for, edit_of
-from .prompt import Prompt, chunks, continuation, correction, durations
+from .prompt import Prompt, chunks, continuation, correction, durations, is_whole
 from .talker import Talker
 from .voice import LEVEL, MEL, TRANSCRIPT, Voice, encoded, required_words, restored, voice_of
 from .workload import codec_bytes, talker_bytes
 
 TALKER, CODEC = "talker", "codec"
+_NOT_WHOLE = (
+    "The text has little of what the recording says. For an edit, write all of its words with the new ones in their "
+    "place, without pause marks and as one text of at most 500 bytes."
+)
 
 
 class F5TtsEngine:
@@ -68,7 +72,7 @@ class LoadedF5Tts:
         speaker = voice_of(voice)
         choices = choices_for(options, self._version, self._name, ctx)
         with ctx.report.timed("text"):
-            prompts = self._prompts(text, speaker, options)
+            prompts = self._prompts(text, speaker, options, ctx)
         segments = []
         for number, (piece, prompt) in enumerate(prompts):
             mel = self._mel(prompt, choices, ctx, number / len(prompts), 1 / len(prompts))
@@ -94,10 +98,15 @@ class LoadedF5Tts:
             )
             yield AudioChunk(restored(waveform, level), MANIFEST.sample_rate)
 
-    def _prompts(self, text: str, voice: Voice, options: Mapping[str, Any]) -> list[tuple[str, Prompt]]:
+    def _prompts(
+        self, text: str, voice: Voice, options: Mapping[str, Any], ctx: RequestContext
+    ) -> list[tuple[str, Prompt]]:
         edit, speed = edit_of(options), options["speed"]
         if edit is not None:
-            return [(text, correction(text, voice, self._vocabulary, edit))]
+            prompt = correction(text, voice, self._vocabulary, edit)
+            if not is_whole(text, voice, edit):
+                ctx.report.warn("edit", _NOT_WHOLE)
+            return [(text, prompt)]
         pieces = chunks(text, voice, speed)
         return [
             (piece, continuation(piece, voice, self._vocabulary, speed, seconds))

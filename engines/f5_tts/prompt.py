@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 import torch
 
@@ -118,6 +119,13 @@ def correction(text: str, voice: Voice, vocabulary: Vocabulary, edit: Edit) -> P
     is_kept[start : start + length] = False
     ids = vocabulary.ids(text_symbols(text))
     return Prompt(ids, mel, is_kept, _frames(len(mel), ids, mel), 0)
+
+
+def is_whole(text: str, voice: Voice, edit: Edit) -> bool:
+    """Whether `text` has about as much of the transcript in it as there must be of what is not said anew."""
+    kept = 1.0 - (edit.end - edit.start) * SAMPLE_RATE / voice.num_samples
+    matcher = SequenceMatcher(None, voice.transcript.casefold(), text.casefold(), autojunk=False)
+    return 2 * sum(block.size for block in matcher.get_matching_blocks()) >= kept * len(voice.transcript)
 
 
 def _with_stop(transcript: str) -> str:

@@ -28,13 +28,22 @@ def test_without_words_there_is_no_voice(model, words):
 
 @pytest.mark.parametrize("seconds", [0.3, 12.2])
 def test_the_length_of_a_reference_is_limited(model, seconds):
-    with pytest.raises(InvalidRequest, match=r"F5-TTS takes 0\.5 to 12 s"):
+    with pytest.raises(InvalidRequest, match=r"F5-TTS takes 0\.5 to 12 s; use a clean passage of 5 to 12 s"):
         models.voice(model, seconds=seconds)
 
 
 def test_without_a_voice_it_does_not_speak(model):
     with pytest.raises(InvalidRequest, match="speaks with a cloned voice only: connect a Voice Prompt node"):
         models.talk(model, TEXT, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"), [("This is the HOTEL.", False), ("hotel.", True), ("Once upon a time", True)]
+)
+def test_an_edit_that_says_the_new_words_only_is_told(model, text, is_told):
+    ctx = models.RUNTIME.context()
+    models.talk(model, text, models.voice(model), ctx=ctx, edit_start=0.4, edit_end=0.6)
+    assert ("edit" in [warning["code"] for warning in ctx.report.warnings]) == is_told
 
 
 def broken(voice, **tensors):
