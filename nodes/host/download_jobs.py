@@ -133,7 +133,7 @@ class DownloadJobs:
             ) from None
         finally:
             self._cancelling.discard(model.name)
-        return self._tell(self._end(model))
+        return self._tell(await asyncio.to_thread(self._end, model))
 
     def _on_start(self, job: downloads.Job) -> None:
         asyncio.run_coroutine_threadsafe(self._follow(job), self._loop)
