@@ -11,6 +11,7 @@ from .host.download_routes import register_download_routes
 from .host.folders import register_folders
 from .host.routes import register_routes
 from .host.settings_routes import register_settings_routes
+from .host.voice_routes import register_voice_routes
 from .host.voices import register_voices
 from .listen import SaveTranscript, Transcribe, TranscriptText
 from .load import LoadModel
@@ -47,5 +48,6 @@ async def comfy_entrypoint() -> MizuotoExtension:
     register_routes()
     register_doctor_routes()
     register_settings_routes()
+    register_voice_routes()
     register_download_routes()
     return MizuotoExtension()

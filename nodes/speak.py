@@ -9,6 +9,7 @@ from ..engines.reading import AUTO
 from ..mizuoto_runtime.runtime import Model
 from .host.api import io, schema
 from .host.audio import to_comfy
+from .host.preview import speech_ui
 from .host.session import request
 from .host.settings import fingerprint_of_defaults, options_for
 from .inputs import audio_output, check_sockets, check_words, report_output, speech_inputs, with_report
@@ -53,4 +54,4 @@ class Speak(io.ComfyNode):
         check_sockets(model=model, voice=voice, options=options)
         with request(model, "speak", seed) as ctx:
             audio = speech.speak(model.engine, text, voice, options_for(model, options), ctx, model.cache, normalise)
-        return with_report(to_comfy(audio), ctx.report)
+        return with_report(to_comfy(audio), ctx.report, **speech_ui(ctx))
