@@ -1,4 +1,4 @@
-"""The developer's entry: `python dev.py demo | test | bench | lint | serve`.
+"""The developer's entry: `python dev.py demo | test | bench | lint | templates | serve`.
 
 Needs nothing but Python; it builds what else is needed into `.venv` and `.host`. This file keeps to syntax that every
 Python 3 can read, so that a too old one gets a sentence and not a syntax error; all work is in `devtools`.

@@ -77,6 +77,18 @@ def test_browser(python: Path, host: Path, arguments: Sequence[str]) -> int:
     return test(python, host, [*BROWSER, *arguments])
 
 
+def make_templates(python: Path, host: Path, names: Sequence[str]) -> int:
+    """Make all workflows and blueprints, or those that are named; 0 if it went well. See devtools/templates/README.md.
+
+    Raises:
+        Stop: There is no Chromium.
+    """
+    if chromium.find() is None:
+        raise Stop(chromium.HOW_TO_INSTALL)
+    command = [str(python), str(ROOT / "devtools" / "templates" / "make.py"), str(host), *names]
+    return subprocess.run(command, cwd=ROOT, env=test_environment(host), check=False).returncode
+
+
 def _side_by_side(commands: Sequence[Sequence[str]], environment: Mapping[str, str]) -> int:
     """Run commands, `AT_ONCE` at a time, since each keeps one core busy.
 

@@ -49,6 +49,8 @@ def _run(options: argparse.Namespace, rest: Sequence[str]) -> int:
     python, host = _prepare_host()
     if options.command == "demo":
         return demo.run(python, host)
+    if options.command == "templates":
+        return checks.make_templates(python, host, options.names)
     if options.command == "serve":
         return serve.run(python, host, port)
     if options.browser:
@@ -105,6 +107,8 @@ def _parser() -> argparse.ArgumentParser:
     benches = commands.add_parser("bench", help="measure against other implementations")
     benches.add_argument("--json", action="store_true", help="one JSON object a line")
     commands.add_parser("lint", help="ruff, mypy and tsc")
+    templates = commands.add_parser("templates", help="make workflows and blueprints with ComfyUI's own page")
+    templates.add_argument("names", nargs="*", metavar="NAME", help="only these")
     server = commands.add_parser("serve", help="ComfyUI with the pack and its web page, for a person")
     server.add_argument("--port", help="where it listens; default: the environment's PORT, else 8188")
     return parser

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from mizuoto.devtools import bench, checks, cli, console, environment, host, javascript, serve, stamps
@@ -35,7 +36,7 @@ def test_dev_py_can_be_read_by_an_old_python():
 
 def test_help_names_every_command():
     shown = subprocess.run([sys.executable, str(ROOT / "dev.py"), "--help"], capture_output=True, text=True, check=True)
-    for command in ("demo", "test", "bench", "lint", "serve", "COMFYUI_PATH", "PORT", "MIZUOTO_CHROMIUM"):
+    for command in ("demo", "test", "bench", "lint", "templates", "serve", "COMFYUI_PATH", "PORT", "MIZUOTO_CHROMIUM"):
         assert command in shown.stdout
 
 
@@ -68,6 +69,20 @@ def test_without_chromium_the_browser_tests_say_so_and_nothing_else_is_left_out(
     assert checks.test(Path("python"), Path("comfyui"), []) == 1
     assert [tuple(command[1:]) for command in ran] == [part for part in checks.PARTS if part != checks.BROWSER]
     assert "tests/browser did not run. The browser tests need Chromium" in capsys.readouterr().out
+
+
+def test_templates_are_made_by_names_and_need_chromium_too(monkeypatch, capsys):
+    ran = []
+    monkeypatch.setattr(cli, "_prepare_host", lambda: (Path("python"), Path("comfyui")))
+    monkeypatch.setattr(checks.chromium, "find", lambda: Path("chromium"))
+    monkeypatch.setattr(
+        checks.subprocess, "run", lambda command, **_: ran.append(command) or SimpleNamespace(returncode=0)
+    )
+    assert cli.main(["templates", "Speak", "Clone a voice"]) == 0
+    assert ran[0][0] == "python" and ran[0][-3:] == ["comfyui", "Speak", "Clone a voice"]
+    monkeypatch.setattr(checks.chromium, "find", lambda: None)
+    assert cli.main(["templates"]) == 2
+    assert "need Chromium" in capsys.readouterr().err
 
 
 def test_bench_gets_its_host_built(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mizuoto.devtools.host import ensure_front_end
@@ -65,6 +66,12 @@ def page_host(start_page_host: StartPageHost) -> Comfy:
     host = start_page_host()
     qwen.install(host)
     return host
+
+
+@pytest.fixture(scope="session")
+def schemas(page_host: Comfy) -> dict[str, Any]:
+    """What `page_host` says of its nodes."""
+    return page_host.get("/object_info")
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mizuoto.tests.host.comfy import Comfy, Run
-from playwright.sync_api import Page, Response
+from playwright.sync_api import ConsoleMessage, Page, Request, Response
 
 PACK = "mizuoto"
 READY_TIMEOUT_MS = 120_000
@@ -78,6 +78,22 @@ def prompt_of(page: Page) -> dict[str, Any]:
     return {key: {name: node[name] for name in ("class_type", "inputs")} for key, node in prompt.items()}
 
 
+def without_extras(prompt: Mapping[str, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """A prompt without inputs that no node has: older pages send widgets of their own along with ComfyUI's nodes.
+
+    Args:
+        prompt: As `prompt_of` gives it.
+        schemas: What the host answers to /object_info.
+    """
+
+    def kept(node: Mapping[str, Any]) -> dict[str, Any]:
+        inputs = schemas[node["class_type"]]["input"]
+        known = {name for part in ("required", "optional") for name in inputs.get(part, {})}
+        return {**node, "inputs": {name: value for name, value in node["inputs"].items() if name in known}}
+
+    return {key: kept(node) for key, node in prompt.items()}
+
+
 def queue(page: Page) -> str:
     """Queue the open workflow as the Run button does; the prompt's id."""
     with page.expect_response(_is_answer_to_a_prompt) as answer:
@@ -108,10 +124,22 @@ def watch(page: Page, complaints: list[str]) -> None:
         if PACK in f"{text} {url}".lower() and not url.startswith("https:"):
             complaints.append(f"{text} {url}")
 
-    page.on("console", lambda said: said.type == "error" and add(f"console: {said.text}", said.location["url"]))
+    def on_console(said: ConsoleMessage) -> None:
+        if said.type == "error":
+            add(f"console: {said.text}", said.location["url"])
+
+    def on_answer(answer: Response) -> None:
+        if answer.status >= 400:
+            add(str(answer.status), answer.url)
+
+    def on_failure(request: Request) -> None:
+        if not _is_cut(request.failure):
+            add(str(request.failure), request.url)
+
+    page.on("console", on_console)
     page.on("pageerror", lambda error: add(f"page error: {error.stack or error}"))
-    page.on("response", lambda answer: answer.status >= 400 and add(str(answer.status), answer.url))
-    page.on("requestfailed", lambda request: _is_cut(request.failure) or add(str(request.failure), request.url))
+    page.on("response", on_answer)
+    page.on("requestfailed", on_failure)
 
 
 def _is_cut(failure: str | None) -> bool:
