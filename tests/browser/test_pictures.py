@@ -13,8 +13,8 @@ from PIL import Image
 PICTURES = Path(__file__).resolve().parents[2] / "web" / "images" / "nodes"
 WIDTH, MARGIN, SHARPNESS = 320, 12, 2  # of the page's pixels; each is so many pixels of a picture
 MAX_BYTES = 40_960
-# Front ends differ by a line of a text box in nothing, and by rounding in everything.
-TOLERANCE = 6
+# Of the height: front ends round differently, and a line of a node is more than that.
+TOLERANCE = 6  # pixels of a picture
 # Nodes stay in the graph: another one with the number of a removed one would get its values.
 SHOW = """async ([type, width, margin]) => {
     const { app, LiteGraph } = window;
