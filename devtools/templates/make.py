@@ -57,7 +57,7 @@ def main(host_path: Path, names: Iterable[str]) -> None:
         chromium.launch(playwright) as browser,
     ):
         steps.write_settings(host)
-        page = _open(browser, host, 1600, 900)
+        page = _open(browser, host, 1700, 1100)
         for name in filter(wanted.__contains__, layouts):
             _make_template(page, host, name, layouts[name])
         for name in filter(wanted.__contains__, blueprints):
