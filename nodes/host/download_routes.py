@@ -11,7 +11,7 @@ from ...mizuoto_runtime.errors import MizuotoError, did_you_mean
 from .answers import BadBodyError, prompt_server, read_object, refuse
 from .catalogue import catalogue
 from .download_jobs import DownloadJobs
-from .folders import MissingModel, official_models
+from .folders import MissingModel, official_models, refresh
 
 _EXAMPLE = '{"model": "name"}'
 _ACTIONS = ("start", "pause", "resume", "cancel")
@@ -45,6 +45,7 @@ def register_download_routes() -> None:
 
 
 def _all(jobs: DownloadJobs) -> list[dict[str, Any]]:
+    refresh()
     return catalogue({name: jobs.describe(model) for name, model in official_models().items()})
 
 
