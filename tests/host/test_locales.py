@@ -76,7 +76,7 @@ def test_chinese_has_a_text_for_each_english_one(name):
 
 
 def test_both_languages_have_the_same_files():
-    of_settings = {"settings.json"}  # their English comes from the server, their Chinese is compared with that elsewhere
+    of_settings = {"settings.json"}  # whose English is the server's; tests/engines/test_defaults.py compares
     assert {path.name for path in CHINESE.iterdir()} - of_settings == {path.name for path in ENGLISH.iterdir()}
 
 
