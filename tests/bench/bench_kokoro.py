@@ -58,7 +58,7 @@ def speed_rows(folder: Path) -> list[dict]:
 
     def ours() -> torch.Tensor:
         found = talker(ids, manner)
-        return decoder(found.text, found.f0, found.energy, sound, torch.Generator().manual_seed(0))[0]
+        return decoder(found.text, found.f0, found.energy, sound, torch.Generator().manual_seed(0), lambda: None)[0]
 
     waveform = ours()
     if not torch.equal(waveform, oracle.speak(upstream, phonemes, style)[0].audio):
