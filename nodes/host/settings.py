@@ -39,7 +39,7 @@ def fingerprint_of_defaults(inputs: Mapping[str, object], tasks: Iterable[str]) 
             Options that are connected win, and then nothing changes.
         tasks: Of a manifest.
     """
-    if "options" in inputs:
+    if "options" in inputs or not preferences().saved():
         return ""
     able = [manifest.id for manifest in engines.manifests().values() if set(manifest.tasks).intersection(tasks)]
     return repr([(name, sorted(preferences().saved(f"{name}.").items())) for name in able])
