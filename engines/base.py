@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from ..mizuoto_runtime.errors import InvalidRequest, Unsupported, did_you_mean
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .transcript import Transcript
 
 OptionValue = bool | int | float | str
-KEEP_VOICE = "keep_voice"  # the option, true or false, of engines that are `CanKeepVoice`
+KEEP_VOICE = "keep_voice"  # an option, true or false, of engines that are `CanKeepVoice`
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,10 +272,11 @@ class CanTalkInBatches(Protocol):
         ...
 
 
+@runtime_checkable
 class CanKeepVoice(Protocol):
     """A loaded engine that invents a voice for each segment where none is given, and can go on in an invented one.
 
-    Its option `KEEP_VOICE` says whether a whole text keeps the voice of its first segment.
+    Its option `KEEP_VOICE` says whether a whole text keeps the voice of its first segment; without one it does.
     """
 
     def voice_from(self, codes: Codes, voice: VoicePrompt | None, options: Mapping[str, Any]) -> VoicePrompt:

@@ -162,7 +162,8 @@ class Script:
             if voice is not None:
                 require_engine(voice, engine.manifest.id)
         items = _items(plans, cast_of, _Wishes(engine.manifest, self.options, ctx))
-        self.items = list(_with_openings(items) if self.options.get(KEEP_VOICE) else items)
+        keeps_voice = self.options.get(KEEP_VOICE, isinstance(engine, CanKeepVoice))
+        self.items = list(_with_openings(items) if keeps_voice else items)
         self._openings = {each.opening.number for each in self.utterances if each.opening}
         self._invented: dict[int, VoicePrompt | None] = {}  # number of an opening -> the voice that it got
         self._refusals: dict[int, NothingToSay] = {}

@@ -16,7 +16,7 @@ from ..base import LoadSpec
 from .attributes import resolved
 from .checkpoint import Components, read_components
 from .chunks import chunk_size, chunks
-from .codec import CodecDecoder
+from .codec import LENGTHS, TIDIED, CodecDecoder, take_of
 from .config import TalkerConfig
 from .duration import FRAME_RATE_HZ, estimated_frames
 from .generation import Choices, generate
@@ -26,11 +26,20 @@ from .manifest import MANIFEST, SAMPLE_RATE
 from .prompt import Prompt, PromptBuilder, Style
 from .sound import Finish, finished, joined
 from .talker import Talker
-from .voice import ATTRIBUTES, CODES, LEVEL, TRANSCRIPT, Reference, VoiceEncoder, prepared, reference_of, with_stop
+from .voice import (
+    ATTRIBUTES,
+    CODES,
+    INVENTED,
+    LEVEL,
+    TRANSCRIPT,
+    Reference,
+    VoiceEncoder,
+    prepared,
+    reference_of,
+    with_stop,
+)
 from .workload import codec_bytes, talker_bytes, voice_bytes
 
-LENGTHS = "lengths"  # frames of each chunk in a segment's codes
-TIDIED = "tidied"  # there if long silences are cut from its sound
 PADDING_S = 0.1
 LONG_REFERENCE_S = 20.0
 
@@ -48,7 +57,7 @@ class OmniVoiceEngine:
 
 
 class LoadedOmniVoice:
-    """One checkpoint in memory; implements `CanTalk`, `CanCloneVoice` and `CanDesignVoice`."""
+    """One checkpoint in memory; implements `CanTalk`, `CanCloneVoice`, `CanDesignVoice` and `CanKeepVoice`."""
 
     manifest = MANIFEST
 
@@ -94,6 +103,14 @@ class LoadedOmniVoice:
         """
         return VoicePrompt(MANIFEST.id, description[:40], facts={ATTRIBUTES: resolved(description)})
 
+    def voice_from(self, codes: Codes, voice: VoicePrompt | None, options: Mapping[str, Any]) -> VoicePrompt:
+        """The first chunk of a segment and its words, from which its other chunks go on, too; see `CanKeepVoice`."""
+        segment = codes.segments[0]
+        words = self._parts(segment.text, None, options)[0][0][0]
+        first = segment.tensors[CODES][:, : int(segment.tensors[LENGTHS][0])]
+        facts = {**(voice.facts if voice else {}), TRANSCRIPT: words, INVENTED: "yes"}
+        return VoicePrompt(MANIFEST.id, "invented", {CODES: first, LEVEL: torch.zeros(1, dtype=torch.float64)}, facts)
+
     def talk(self, text: str, voice: VoicePrompt | None, options: Mapping[str, Any], ctx: RequestContext) -> Codes:
         """Codes of one segment, of a long one chunk by chunk; see `CanTalk.talk`.
 
@@ -114,20 +131,22 @@ class LoadedOmniVoice:
             if first is None:  # the voice that the model invented is kept for the rest
                 first = Reference(made[0], part, 0.0)
         tensors = {CODES: torch.cat(made, dim=1), LENGTHS: torch.tensor([chunk.shape[1] for chunk in made])}
-        if reference:
+        if reference and voice and INVENTED not in voice.facts:
             tensors[LEVEL] = torch.tensor([reference.level], dtype=torch.float64)
         if options["cut_silence"]:
             tensors[TIDIED] = torch.ones(1, dtype=torch.bool)
         return Codes(MANIFEST.id, SAMPLE_RATE, (Segment(text, ctx.seed, tensors),))
 
     def decode(self, codes: Codes, ctx: RequestContext) -> Iterator[AudioChunk]:
-        """One chunk a segment: its level and its silences are those of the whole; see `CanTalk.decode`."""
+        """One chunk a segment: its level and its silences are those of the whole; see `CanTalk.decode`.
+
+        Raises:
+            InvalidRequest: The codes are of another checkpoint, or damaged.
+        """
         for segment in codes.segments:
-            tensors = segment.tensors
-            level = float(tensors[LEVEL]) if LEVEL in tensors else None
-            pieces = tensors[CODES].split(tensors[LENGTHS].tolist(), dim=1)
-            whole = joined([self._decoded(piece, ctx) for piece in pieces])
-            waveform = finished(whole, Finish(level, TIDIED in tensors, PADDING_S))
+            take = take_of(segment)
+            whole = joined([self._decoded(chunk, ctx) for chunk in take.chunks])
+            waveform = finished(whole, Finish(take.level, take.is_tidied, PADDING_S))
             yield AudioChunk(waveform[None], codes.sample_rate)
 
     def _parts(

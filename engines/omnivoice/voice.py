@@ -24,6 +24,7 @@ from .quantizer import Quantizer
 
 CODES, LEVEL = "codes", "level"
 TRANSCRIPT, ATTRIBUTES = "transcript", "attributes"
+INVENTED = "invented"  # there if the model made it up for the beginning of a text
 LOUD = 0.1  # root mean square that a quiet reference is raised to
 _LONG_S, _KEPT_MS, _LEAST_MS = 20.0, 15_000, 3_000  # what is done to a long reference without words
 _EDGE = 160  # samples of silence that the semantic model hears on both sides

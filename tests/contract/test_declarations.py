@@ -83,7 +83,7 @@ def test_loaded_engines_have_the_protocols_shape(on_cpu):
     for task, function in METHODS:
         if task in on_cpu.manifest.tasks:
             assert parameters(getattr(on_cpu, function.__name__)) == parameters(function)
-    if base.KEEP_VOICE in on_cpu.manifest.resolve(None):
+    if base.KEEP_VOICE in on_cpu.manifest.resolve(None) or isinstance(on_cpu, base.CanKeepVoice):
         assert parameters(on_cpu.voice_from) == parameters(base.CanKeepVoice.voice_from)
 
 

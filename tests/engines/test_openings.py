@@ -69,6 +69,12 @@ def test_a_single_segment_and_given_voices_are_left_alone(engine, runtime):
     assert talk(TEXT, DESIGNED) == [-1, len(ONE), len(ONE)]  # words about a voice are no voice
 
 
+def test_without_an_option_the_voice_is_kept(engine, runtime):
+    engine.manifest = MANIFEST
+    speech.talk(engine, TEXT, None, None, runtime.context(5))
+    assert said(engine) == [(ONE, None), (TWO, len(ONE)), (THREE, len(ONE))]
+
+
 def test_every_text_and_every_speaker_has_an_opening(engine, runtime):
     speech.talk_list(engine, [(f"{ONE} {TWO}", 1), (f"{TWO} {ONE}", 2)], None, None, runtime.context())
     assert [tone for _, tone in said(engine)] == [None, len(ONE), None, len(TWO)]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from mizuoto.engines import speech
-from mizuoto.engines.artifacts import Codes, VoicePrompt
+from mizuoto.engines.artifacts import Codes, Segment, VoicePrompt
 from mizuoto.engines.base import Options
 from mizuoto.engines.omnivoice.attributes import CATEGORIES
 from mizuoto.engines.omnivoice.generation import schedule
@@ -110,6 +110,56 @@ def test_a_long_text_without_a_voice_keeps_the_first_one(model):
     lengths = segment.tensors["lengths"].tolist()
     assert len(lengths) > 3 and sum(lengths) == segment.tensors["codes"].shape[1]
     assert len(found["talker"]) == 2 * len(lengths) and "level" not in segment.tensors
+
+
+@pytest.mark.parametrize("described", [None, "female, whisper"])
+def test_a_text_with_pauses_keeps_the_voice_that_the_model_invents(model, described):
+    voice, values = described and design(model, described), {"steps": 3, "class_temperature": 1.0}
+    codes = speech.talk(model, "One two. [pause:1s] Three.", voice, models.options(**values), models.RUNTIME.context(5))
+    first, _, second = codes.segments
+    facts = {**(voice.facts if voice else {}), "transcript": "One two.", "invented": "yes"}
+    level = torch.zeros(1, dtype=torch.float64)
+    kept = VoicePrompt("omnivoice", "x", {"codes": first.tensors["codes"], "level": level}, facts)
+    alone = models.say(model, "Three.", kept, seed=second.seed, **values)[0]
+    assert torch.equal(alone.tensors["codes"], second.tensors["codes"])
+    assert not torch.equal(second.tensors["codes"], models.say(model, "Three.", voice, seed=second.seed, **values)[0]
+                           .tensors["codes"])  # fmt: skip
+    assert "level" not in second.tensors  # as loud as the first
+
+
+def test_what_a_long_segment_invents_is_its_first_chunk(model):
+    values = {"chunk_seconds": 1.0, "chunk_from_seconds": 2.0, "steps": 2}
+    with torch.inference_mode():
+        resolved = MANIFEST.resolve(models.options(**values))
+        codes = model.talk(cases.LONG, None, resolved, models.RUNTIME.context(5))
+        voice = model.voice_from(codes, None, resolved)
+    tensors = codes.segments[0].tensors
+    assert torch.equal(voice.tensors["codes"], tensors["codes"][:, : tensors["lengths"][0]])
+    assert cases.LONG.startswith(voice.facts["transcript"]) and len(voice.facts["transcript"]) < len(cases.LONG) / 2
+
+
+DAMAGES = {
+    "no codes": {"codes": None},
+    "no lengths": {"lengths": None},
+    "other lengths": {"lengths": torch.tensor([3])},
+    "an empty chunk": {"lengths": torch.tensor([0, 10])},
+    "no chunk": {"lengths": torch.zeros(0, dtype=torch.int64)},
+    "one length": {"lengths": torch.tensor(10)},
+    "numbers": {"codes": torch.zeros(8, 10)},
+    "a row": {"codes": torch.zeros(10, dtype=torch.int64)},
+    "no level": {"level": torch.tensor([torch.nan])},
+    "two levels": {"level": torch.ones(2)},
+}
+
+
+@pytest.mark.parametrize("change", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_codes_are_refused(model, change):
+    segment = models.say(model, "Hello.", **FAST)[0]
+    assert segment.tensors["lengths"].tolist() == [10]
+    tensors = {name: tensor for name, tensor in {**segment.tensors, **change}.items() if tensor is not None}
+    damaged = Codes("omnivoice", 24000, (Segment("Hello.", 0, tensors),))
+    with pytest.raises(InvalidRequest, match="The codes are damaged, or of another kind of model"):
+        speech.decode(model, damaged, models.RUNTIME.context())
 
 
 def test_codes_are_whole_when_saved(model, voice, tmp_path):
