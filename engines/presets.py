@@ -10,6 +10,7 @@ from ..mizuoto_runtime.errors import InvalidRequest, did_you_mean
 from .base import Manifest
 
 _VOICE_NODES = {"clone": "Voice Prompt", "design": "Design Voice"}
+_BETWEEN = re.compile("[+,\uff0c]")
 _SHARE = re.compile(r"\s*(?P<name>[^\s:]+)\s*(?::\s*(?P<weight>\d+(?:\.\d*)?|\.\d+)\s*)?")
 
 
@@ -33,19 +34,20 @@ def find_preset(manifest: Manifest, name: str) -> str:
 
 def is_mixture(text: str) -> bool:
     """Whether it is written as a mixture and not as one voice."""
-    return "+" in text or ":" in text
+    return ":" in text or _BETWEEN.search(text) is not None
 
 
 def read_mixture(text: str, manifest: Manifest) -> dict[str, float]:
     """Name -> weight of what a user wrote: `af_heart`, `af_heart+am_michael`, `af_heart:0.7+am_michael:0.3`.
 
-    A voice without a weight has 1, but where others say theirs and leave some of 1, it has that.
+    A comma does as well as a plus: the kokoro package writes it so. A voice without a weight has 1, but where others
+    say theirs and leave some of 1, it has that.
 
     Raises:
         InvalidRequest: The checkpoint has no such voice, or the weights make no sense.
     """
     found: dict[str, float | None] = {}
-    for part in text.split("+"):
+    for part in _BETWEEN.split(text):
         match = _SHARE.fullmatch(part)
         if match is None:
             raise InvalidRequest(

@@ -14,6 +14,7 @@ MANIFEST = replace(DUMMY, voices=("af_heart", "am_michael", "bf_emma"), mixes_vo
     [
         ("af_heart", {"af_heart": 1}),
         ("AF_Heart + am_michael", {"af_heart": 1, "am_michael": 1}),
+        ("af_heart,am_michael", {"af_heart": 1, "am_michael": 1}),
         ("af_heart:0.7+am_michael", {"af_heart": 0.7, "am_michael": 0.3}),
         ("af_heart : 0.5 + am_michael + bf_emma", {"af_heart": 0.5, "am_michael": 0.25, "bf_emma": 0.25}),
         ("af_heart:2+am_michael:1", {"af_heart": 2, "am_michael": 1}),
@@ -47,6 +48,7 @@ def test_mixtures_that_make_no_sense(text, sentence):
 def test_a_mixture_is_a_voice_of_engines_that_mix():
     assert preset_voice(MANIFEST, " AF_Heart:0.7+am_michael ").name == "AF_Heart:0.7+am_michael"
     assert preset_voice(MANIFEST, "AF_HEART").name == "af_heart"
+    assert preset_voice(MANIFEST, "af_heart,bf_emma").name == "af_heart,bf_emma"
     with pytest.raises(InvalidRequest, match=r'no voice "am_michel".* mean "am_michael"'):
         preset_voice(MANIFEST, "af_heart+am_michel")
     with pytest.raises(InvalidRequest, match=r'no voice "af_heart\+am_michael"; it has'):
