@@ -179,8 +179,8 @@ def _refuse_unknown_folder(name: str) -> None:
     place = next((root / name for root in roots() if (root / name).parent == root and (root / name).is_dir()), None)
     if place is not None:
         raise InvalidRequest(
-            f'"{place.parent.name}/{name}" is there, but no engine knows what it is: its config.json is missing, '
-            "damaged or of another model. Copy the whole folder again, as its publisher offers it."
+            f'"{place.parent.name}/{name}" is there, but no engine knows what it is: its config.json or its '
+            "weights are missing, damaged or of another model. Copy the whole folder again, as its publisher offers it."
         )
 
 
