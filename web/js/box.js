@@ -3,6 +3,7 @@
 /** @typedef {import("./nodes.js").LGraphNode} LGraphNode */
 
 const GAP = 4; // between widgets
+const MARGIN = 10; // that the page leaves above and below an element
 
 const style = document.createElement("link");
 style.rel = "stylesheet";
@@ -14,13 +15,13 @@ document.head.append(style);
  *
  * @param {LGraphNode} node
  * @param {HTMLElement} element
- * @param {{height: number, width?: number, grows: boolean, onRemoved: () => void}} options  Its height, or the least of
- *   it where it grows with the node; the least width of the node; what to do when the node is removed.
+ * @param {{height: number, width?: number, grows: boolean, onRemoved: () => void}} options  The room that it takes in
+ *   the node, or the least of it where it grows with the node; the node's least width; what to do when that is removed.
  * @returns {(isShown: boolean) => void}  Takes it away and brings it back.
  */
 export function addBox(node, element, { height, width = 0, grows, onRemoved }) {
   element.classList.add("mizuoto-box");
-  element.style.minHeight = `${height}px`;
+  element.style.minHeight = `${height - 2 * MARGIN}px`;
   // Else the page would move the node, copy it, and zoom.
   for (const name of ["pointerdown", "copy"]) element.addEventListener(name, (event) => event.stopPropagation());
   element.dataset.captureWheel = "true";
