@@ -31,6 +31,7 @@ export class Player {
     this.rows = [];
     this.loaded = -1; // which track
     this.isWaiting = false; // for a track that is not made yet
+    this.frame = 0; // that `follow` waits for
     this.audio = document.createElement("audio");
     this.audio.preload = "auto";
     this.button = iconButton(() => this.toggle());
@@ -188,8 +189,9 @@ export class Player {
 
   /** Moves along with the sound, once a frame while it plays. */
   follow() {
+    cancelAnimationFrame(this.frame); // a change of place or track starts it anew
     this.show();
-    if (!this.audio.paused) requestAnimationFrame(() => this.follow());
+    if (!this.audio.paused) this.frame = requestAnimationFrame(() => this.follow());
   }
 
   show() {
