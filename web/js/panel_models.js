@@ -70,7 +70,7 @@ function where({ state, device, size_bytes, loaded_bytes, host_bytes, streamed_b
 }
 
 /**
- * A bar of two rows: what is on the device, and below it what is in host memory.
+ * A bar of two rows: what is on the device, and below it what is in host memory; of the second alone where that is all.
  *
  * @param {Component} component
  */
@@ -84,7 +84,8 @@ function bar({ state, size_bytes, loaded_bytes, host_bytes }) {
   const resident = state === "host" ? 0 : loaded_bytes;
   const streamed = state === "streams" ? size_bytes - resident : 0;
   const upper = element("div", "", piece("resident", resident), piece("streamed", streamed));
-  const made = element("div", "bar", upper, element("div", "", piece("copy", host_bytes)));
+  const lower = element("div", "", piece("copy", host_bytes));
+  const made = element("div", "bar", ...(state === "host" ? [lower] : [upper, lower]));
   made.ariaHidden = "true"; // the line below it says the same
   return made;
 }
