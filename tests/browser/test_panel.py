@@ -27,6 +27,7 @@ SAID = """() => {
     const status = document.querySelector(".mizuoto-panel .status");
     new MutationObserver(() => window.said.push(status.textContent)).observe(status, { childList: true });
 }"""
+FOCUSED = "() => document.activeElement.ariaLabel ?? document.activeElement.textContent"
 FITS = f"() => {{ const p = document.querySelector('{PANEL}'); return p.scrollWidth <= p.clientWidth; }}"
 WIDEN = f"() => (document.querySelector('{PANEL}').closest('.p-splitterpanel').style.flexBasis = '45%')"
 
@@ -70,6 +71,12 @@ def test_what_streams_is_seen_and_released(page, page_host, asked, shot):
     wait_for(page, "MB streamed", f"{PANEL} .run")
     assert page.locator(f"{PANEL} .run polygon").count() == 1
     assert page.locator(f"{PANEL} .run desc").text_content() == page.locator(f"{PANEL} .run p").inner_text()
+    page.locator(f"{PANEL} h2").focus()
+    reached = []
+    for _ in range(3):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate(FOCUSED))
+    assert reached == ["Release all", "Release hibari (built-in)", "As a table"]
     assert page.evaluate(FITS), "as narrow as the page makes it at first"
     for theme in ("light", "dark"):
         steps.set_theme(page, theme)
@@ -104,12 +111,16 @@ def test_what_goes_wrong_is_said_and_mended(page, page_host, asked, complaints):
     assert page.locator(f"{PANEL} .status").is_hidden()
 
     snapshot = page_host.get("/mizuoto/runtime")
+    run = snapshot["last_run"]
+    run["oom"], run["phases"] = 2, [*run["phases"], {**run["phases"][0], "outcome": "oom", "count": 2}]
     evil = "<script>window.evil = 1</script><img src=x onerror='window.evil = 1'>"
     text = json.dumps(snapshot).replace("hibari", json.dumps(evil)[1:-1])
     page.evaluate(
         "(detail) => window.app.api.dispatchEvent(new CustomEvent('mizuoto.runtime', { detail }))", json.loads(text)
     )
     wait_for(page, evil)
+    wait_for(page, "memory ran out 2×", f"{PANEL} .run")
+    assert page.locator(f"{PANEL} rect.oom").count() == 1
     page.get_by_role("button", name="Release <script>").click()  # which the server does not know
     wait_for(page, 'No model "<script>')
     wait_for(page, "hibari (built-in)")

@@ -58,6 +58,8 @@ def test_speech_is_played_and_drawn_while_the_rest_is_made(page, page_host, shot
     assert columns(box) > 100
     page_host.wait(prompt_id)
     box.locator("li").nth(2).wait_for()
+    assert box.locator(".marks").get_attribute("d").count("V1") >= 2, "where segments begin"
+    assert box.evaluate("box => box.offsetHeight <= box.parentElement.offsetHeight"), "it stays in its node"
     assert "<b>nothing</b>" in box.inner_text() and page.title() != "attacked"
     box.locator("li button").nth(2).click()
     assert place(box) > 10 and is_playing(box)
