@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from ...mizuoto_runtime.errors import ModelFileError, Unsupported
-from ...mizuoto_runtime.loading.header import damaged, require_file, unreadable
+from ...mizuoto_runtime.loading.header import damaged, read_small
 
 _MAX_VOCABULARY_BYTES = 1 << 20
 _HAN = "\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -41,14 +41,7 @@ class Vocabulary:
     """
 
     def __init__(self, path: Path) -> None:
-        require_file(path)
-        try:
-            with open(path, "rb") as file:
-                data = file.read(_MAX_VOCABULARY_BYTES + 1)
-        except OSError as error:
-            raise unreadable(path, error) from error
-        if len(data) > _MAX_VOCABULARY_BYTES:
-            raise damaged(path, f"it is longer than {_MAX_VOCABULARY_BYTES:,} bytes")
+        data = read_small(path, _MAX_VOCABULARY_BYTES)
         try:
             lines = data.decode("utf-8").replace("\r\n", "\n").split("\n")
         except UnicodeDecodeError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelFileError
-from .header import damaged, require_file, unreadable
+from .header import damaged, read_small
 
 MAX_JSON_BYTES = 100_000_000
 
@@ -19,14 +19,7 @@ def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None =
     Raises:
         ModelFileError: The file is missing, too long, or holds something else.
     """
-    require_file(path)
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_JSON_BYTES + 1)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    if len(data) > MAX_JSON_BYTES:
-        raise damaged(path, f"it is longer than {MAX_JSON_BYTES:,} bytes")
+    data = read_small(path, MAX_JSON_BYTES)
     try:
         root = json.loads(data.decode("utf-8"), object_pairs_hook=pairs)
     except (ValueError, RecursionError) as error:

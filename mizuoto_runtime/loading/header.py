@@ -130,6 +130,23 @@ def damaged(path: Path, why: str) -> ModelFileError:
     return ModelFileError(f'Model file "{path}" is damaged: {why}. Copy or download it again.')
 
 
+def read_small(path: Path, max_bytes: int) -> bytes:
+    """The content of a file that is small if it is what it should be.
+
+    Raises:
+        ModelFileError: It is missing, unreadable or longer than `max_bytes`.
+    """
+    require_file(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if len(data) > max_bytes:
+        raise damaged(path, f"it is longer than {max_bytes:,} bytes")
+    return data
+
+
 def unique_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object as a dict; for `json.loads(object_pairs_hook=...)`.
 

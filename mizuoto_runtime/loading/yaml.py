@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .header import damaged, require_file, unreadable
+from .header import damaged, read_small
 
 MAX_YAML_BYTES = 1 << 20
 _LINE = re.compile(r"(?P<indent> *)(?P<key>[\w.-]+):(?:\s+(?P<value>\S.*?))?\s*")
@@ -20,14 +20,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises:
         ModelFileError: The file is missing, too long, or holds lists or whatever else goes beyond that.
     """
-    require_file(path)
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_YAML_BYTES + 1)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    if len(data) > MAX_YAML_BYTES:
-        raise damaged(path, f"it is longer than {MAX_YAML_BYTES:,} bytes")
+    data = read_small(path, MAX_YAML_BYTES)
     try:
         return _parsed(data.decode("utf-8"))
     except ValueError as error:  # UnicodeDecodeError is one
