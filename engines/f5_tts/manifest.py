@@ -67,6 +67,12 @@ MANIFEST = Manifest(
         ),
         Option("edit_end", 0.0, "Where that part ends. 0: nothing is edited.", low=0.0, high=MAX_REFERENCE_S),
         Option("edit_seconds", 0.0, "How long that part becomes. 0: as long as it was.", low=0.0, high=30.0, step=0.1),
+        Option(
+            "language",
+            AUTO,
+            "What the text is in, such as German or de: numbers become words in English and Chinese only. "
+            "auto: Chinese by its characters, else English.",
+        ),
     ),
     max_text_size=500,
     measure_text=num_bytes,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...mizuoto_runtime.context import RequestContext
+from ...mizuoto_runtime.text.languages import choose_language
 from .files import V0, V1
 from .generation import Choices
 from .manifest import AUTO
@@ -27,6 +28,7 @@ def choices_for(options: Mapping[str, Any], told: str | None, name: str, ctx: Re
         name: Of the model.
         ctx: The request.
     """
+    choose_language(str(options["language"]))  # which the model is not told; it must be one for the numbers' sake
     version = options["version"]
     if version == AUTO:
         version = told or V1

@@ -2,6 +2,7 @@ import pytest
 import torch
 from mizuoto.engines import speech
 from mizuoto.engines.artifacts import Codes, Segment, VoicePrompt
+from mizuoto.engines.base import Options
 from mizuoto.engines.f5_tts import codec
 from mizuoto.engines.f5_tts.manifest import MANIFEST
 from mizuoto.engines.voices import clone_voice
@@ -24,6 +25,16 @@ def test_the_licence_of_the_weights_is_told():
 def test_without_words_there_is_no_voice(model, words):
     with pytest.raises(InvalidRequest, match=r'needs the words of the reference.*"transcript", or connect a'):
         clone_voice(model, models.reference(), words, "", models.RUNTIME.context())
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("auto", "Anna hat two Hunde."), ("German", "Anna hat 2 Hunde."), ("en", "Anna hat two Hunde.")],
+)
+def test_numbers_are_put_into_words_of_the_language_that_is_asked_for(model, language, said):
+    options = Options(MANIFEST.id, {"language": language, "steps": 1})
+    codes = speech.talk(model, "Anna hat 2 Hunde.", models.voice(model), options, models.RUNTIME.context())
+    assert [segment.text for segment in codes.segments] == [said]
 
 
 @pytest.mark.parametrize("seconds", [0.3, 12.2])
