@@ -2,7 +2,8 @@
 
 An engine joins by being registered. If no checkpoint ships with it, `tests/engines/<id>/tiny.py` has to offer
 `build(folder)`, which writes a tiny random checkpoint in the official layout; units below 64 KB do not stream. There,
-`REQUEST` may replace fields of `Subject`: the text, the size of a segment, options that every request keeps.
+`REQUEST` may replace fields of `Subject`: the text, the size of a segment, options that every request keeps, options of
+further requests.
 
 Imports are relative: inside ComfyUI the pack has another name.
 """
@@ -37,6 +38,7 @@ class Subject:
     max_text_size: int = 6
     seconds: float = 2.0
     options: dict = field(default_factory=dict)
+    further: tuple[dict, ...] = ()
 
     @property
     def speaks(self):
@@ -44,9 +46,9 @@ class Subject:
         return "tts" in self.engine.manifest.tasks
 
     def requests(self):
-        """(seed, options): defaults, and both ends of every option's range."""
+        """(seed, options): defaults, both ends of every option's range, and what the engine's tests add."""
         ends = [{o.name: extreme(o, end) for o in self.engine.manifest.options} for end in (0, -1)]
-        values = [(0, {}), (7, {}), (7, ends[0]), (0, ends[1])]
+        values = [(0, {}), (7, {}), (7, ends[0]), (0, ends[1]), *((0, chosen) for chosen in self.further)]
         return [(seed, Options(self.engine.manifest.id, {**chosen, **self.options})) for seed, chosen in values]
 
     def load(self, runtime, device):

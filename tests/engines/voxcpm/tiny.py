@@ -13,7 +13,11 @@ from safetensors.torch import save_file
 
 KINDS = ("0.5B", "1.5", "2")
 HEAD_DIM = 16
-REQUEST = {"options": {"steps": 2, "max_seconds": 0.33, "attempts": 2, "at_limit": "warn"}}  # two patches
+ADAPTER = "an adapter"  # in every checkpoint; "auto" passes it over
+REQUEST = {
+    "options": {"steps": 2, "max_seconds": 0.33, "attempts": 2, "at_limit": "warn"},  # two patches
+    "further": ({"lora": ADAPTER},),
+}
 CONTROLS = ("<unk>", "<s>", "</s>", "<|audio_start|>")
 # Chinese words of several characters, of one of which a character is no token of its own.
 WORDS = (("你", "好"), ("世", "界"), ("▁", "你好"), ("早", "上"), ("，", "世界"))
@@ -50,6 +54,7 @@ def build(folder: Path, kind: str = "2", *, seed: int = 0, changes: Mapping[str,
     if kind == "2":
         codec["decoder.sr_bin_boundaries"] = torch.tensor([20000, 30000, 40000], dtype=torch.int32)
     torch.save({"state_dict": codec}, folder / "audiovae.pth")
+    write_lora(folder / ADAPTER, config)
 
 
 def write_lora(folder: Path, config: Mapping, *, rank: int = 4, alpha: float = 6.0, seed: int = 1) -> dict:
