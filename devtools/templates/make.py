@@ -34,6 +34,7 @@ BLUEPRINTS = ROOT / "subgraphs"
 RELEASES = ROOT / "tests" / "compat"
 PICTURE = ROOT / "web" / "images" / "speak.png"
 SCRIPT = (HERE / "page.js").read_text(encoding="utf-8")
+WINDOW = (1700, 1400)
 THUMBNAIL_WIDTH = 800
 MARGIN = 30  # the badge above a node has room in it
 TITLE_HEIGHT = 30
@@ -57,12 +58,14 @@ def main(host_path: Path, names: Iterable[str]) -> None:
         chromium.launch(playwright) as browser,
     ):
         steps.write_settings(host)
-        page = _open(browser, host, 1700, 1100)
+        page = _open(browser, host, *WINDOW)
         for name in filter(wanted.__contains__, layouts):
             _make_template(page, host, name, layouts[name])
+        # In a fresh page each: a node takes over the values of a removed one that had its number.
         for name in filter(wanted.__contains__, blueprints):
-            _make_blueprint(page, name, blueprints[name])
+            _make_blueprint(_open(browser, host, *WINDOW), name, blueprints[name])
         for path in filter(lambda path: path.name in wanted, RELEASES.iterdir()):
+            page = _open(browser, host, *WINDOW)
             _write(path / "ui.json", _in_page(page, "open", prompt=_read(path / "api.json"), name=path.name))
         if PICTURE.name in wanted:
             _make_picture(_open(browser, host, 1280, 720), host, "Speak")
@@ -82,6 +85,7 @@ def _make_template(page: Page, host: Comfy, name: str, layout: Mapping[str, Any]
     if not any(str(node["inputs"].get("model")).endswith("(download)") for node in prompt.values()):
         _run(page, host)
     page.wait_for_timeout(NODES_MS)
+    shown["height"] += _in_page(page, "grown", area=_bounds(graph))
     picture = base64.b64encode(page.screenshot(clip=shown)).decode()
     jpeg = _in_page(page, "imageOf", png=picture, width=THUMBNAIL_WIDTH)
     (WORKFLOWS / f"{name}.jpg").write_bytes(base64.b64decode(jpeg))

@@ -100,6 +100,12 @@ async function showWhole({ graph, name, area, margin }) {
   return clip;
 }
 
+/** How far the open graph reaches below `area`, by what nodes show after a run. */
+function grown({ area }) {
+  const bottoms = window.app.graph.nodes.map(({ pos, size }) => pos[1] + size[1]);
+  return Math.max(0, Math.max(...bottoms) - area.y - area.height);
+}
+
 /** Where on the page the title of a node is. */
 function titleOf({ id }) {
   const { app, LiteGraph } = window;

@@ -43,7 +43,11 @@ def test_pages_are_told_what_streams_is_released_and_evicted(comfy_with_card):
         assert [phase["name"] for phase in journal["phases"]] == ["talker", "codec decoder"]
         assert journal["streamed_bytes"] == journal["phases"][1]["streamed_bytes"] == decoder["streamed_bytes"] > 0
         assert max(count for _, count in journal["devices"][0]["samples"]) >= decoder["loaded_bytes"]
-        assert any(of(each, "hibari:decoder")["busy"] for each in socket.of(EVENT) if each["models"])
+
+        long = comfy.post("/prompt", {"prompt": spoken("One sentence comes after another. " * 40, seed=202)})
+        socket.until(EVENT, lambda each: of(each, "hibari:decoder")["busy"])
+        comfy.wait(long["prompt_id"])
+        socket.until(EVENT, is_over)
 
         comfy.free(unload_models=True, free_memory=False)  # by ComfyUI, not by us
         socket.until(EVENT, lambda each: of(each, "hibari:decoder")["state"] == "away")
