@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 VENV5 = ROOT / ".venv5"
 BUILT = ROOT / ".host"
-DISK_SPACE = "2 GB, or several GB more where pip brings torch's CUDA build,"
+DISK_SPACE = "3 GB, or several GB more where pip brings torch's CUDA build,"
 
 # The versions that ComfyUI's own requirements leave open and that were tried together.
 TORCH = "torch==2.13.0"
