@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from ..mizuoto_runtime.errors import InvalidRequest, Unsupported, did_you_mean
 
@@ -73,6 +73,20 @@ class Option:
                 + did_you_mean(value, self.choices)
             )
         return found
+
+
+class Extra(NamedTuple):
+    """A package that an engine can use but does not need.
+
+    Attributes:
+        name: What Python imports.
+        purpose: What it is for; follows "It is for".
+        install: What follows `pip install`; "" for its name alone, without what it depends on.
+    """
+
+    name: str
+    purpose: str
+    install: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +160,7 @@ class Manifest:
         mixes_voices: Whether a voice may be a mixture of presets; see `presets.read_mixture`.
         reference_seconds: Shortest and longest reference recording.
         transcript: What the words of a reference are to it: "" for nothing, "helps" or "needed".
-        extras: (import name, what it is for) of packages that it can use but does not need.
+        extras: Packages that it can use but does not need.
     """
 
     id: str
@@ -170,7 +184,7 @@ class Manifest:
     mixes_voices: bool = False
     reference_seconds: tuple[float, float] = (0.0, math.inf)
     transcript: Literal["", "helps", "needed"] = ""
-    extras: tuple[tuple[str, str], ...] = ()
+    extras: tuple[Extra, ...] = ()
 
     def resolve(self, options: Options | None) -> dict[str, OptionValue]:
         """Every option's value: the chosen one, checked, or the default.

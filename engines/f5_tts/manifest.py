@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..base import Companion, Download, Manifest, Option
+from ..base import Companion, Download, Extra, Manifest, Option
 from .files import VERSIONS, VOCODER, find_weights
 
 MAX_REFERENCE_S = 12.0
@@ -82,7 +82,7 @@ MANIFEST = Manifest(
     reference_seconds=(0.5, MAX_REFERENCE_S),
     transcript="needed",
     extras=(
-        ("pypinyin", "reads Chinese text"),
-        ("rjieba", "finds the words of Chinese text as the publisher does; jieba does, too"),
+        Extra("pypinyin", "reading Chinese text"),
+        Extra("rjieba", "finding the words of Chinese text as the publisher does; jieba does, too"),
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from ..base import Download, Manifest, Option
+from ..base import Download, Extra, Manifest, Option
 
 _CONFIG_BYTES = 1 << 20
 _LANGUAGES = (
@@ -116,5 +116,5 @@ MANIFEST = Manifest(
     max_batch=8,
     reference_seconds=(0.5, 60.0),
     transcript="helps",
-    extras=(("soxr", "resamples references as the publisher does"),),
+    extras=(Extra("soxr", "resampling references as the publisher does"),),
 )  # fmt: skip

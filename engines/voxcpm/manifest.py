@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from ..base import KEEP_VOICE, Download, Manifest, Option
+from ..base import KEEP_VOICE, Download, Extra, Manifest, Option
 
 FIRST, SECOND = "voxcpm", "voxcpm2"  # "architecture" in config.json
 AUTO, REFERENCE, CONTINUATION, BOTH = VOICE_MODES = ("auto", "reference", "continuation", "both")
@@ -132,5 +132,5 @@ MANIFEST = Manifest(
     ),
     reference_seconds=(0.5, 60.0),
     transcript="helps",
-    extras=(("soxr", "resamples references as VoxCPM 2's publisher does"),),
+    extras=(Extra("soxr", "resampling references as VoxCPM 2's publisher does"),),
 )  # fmt: skip

@@ -14,18 +14,23 @@ from .child import imports
 from .finding import Section
 from .fit import python
 from .gpus import Gpu
+from .packages import install_arguments
 
 REQUIRED = ("torch", "numpy", "safetensors")
 IMPORT_TIMEOUT_S = 60.0
 _MAX_HEADER_BYTES = 100_000_000  # the format's own limit
 
 
-class Named(Protocol):
-    """Something with a name."""
+class Model(Protocol):
+    """An official checkpoint."""
 
     @property
     def name(self) -> str:
         """Shown to users."""
+
+    @property
+    def repo(self) -> str:
+        """`owner/name` on the Hugging Face hub."""
 
 
 class EngineFacts(Protocol):
@@ -60,7 +65,7 @@ class EngineFacts(Protocol):
         """What it computes in on accelerators."""
 
     @property
-    def downloads(self) -> Sequence[Named]:
+    def downloads(self) -> Sequence[Model]:
         """Official checkpoints that the loader can fetch."""
 
     @property
@@ -72,8 +77,8 @@ class EngineFacts(Protocol):
         """Whether a folder holds a checkpoint of it."""
 
     @property
-    def extras(self) -> tuple[tuple[str, str], ...]:
-        """(import name, what it is for) of optional packages."""
+    def extras(self) -> Sequence[tuple[str, str, str]]:
+        """(import name, what it is for, what pip is told or "") of optional packages."""
 
 
 def engine_section(
@@ -106,18 +111,17 @@ def engine_section(
     )
     usable = _built_in(section, manifest)
     usable += _installed(section, manifest, models)
-    _extras(section, manifest, import_failures([name for name, _ in manifest.extras]))
+    _extras(section, manifest, import_failures([name for name, *_ in manifest.extras]))
     lacks += missing_packages()
-    if not usable and models is None and manifest.built_in is None:
-        section.add("info", f"Only inside ComfyUI can the doctor tell whether {manifest.id} has a checkpoint.")
-    elif not usable:
+    is_unknown = not usable and models is None and manifest.built_in is None
+    if not usable and not is_unknown:
         lacks.append("a checkpoint")
-        fix = f"Get it from {manifest.weights_source} and copy its folder into models/tts."
-        if manifest.downloads:
-            fix = f'Choose "{manifest.downloads[0].name} (download)" or another in Load Speech Model, or: {fix}'
-        section.add("info", f"There is no checkpoint of {manifest.id} yet.", "", fix)
-    section.facts["usable"] = not lacks
-    if not lacks:
+        section.add("info", f"There is no checkpoint of {manifest.id} yet.", "", _where_to_get(manifest))
+    section.facts["usable"] = None if is_unknown and not lacks else not lacks
+    if is_unknown:
+        what = f"{manifest.id} {'cannot' if lacks else 'can'} run here; whether it has a checkpoint is not known."
+        section.add("info", what, "Only inside ComfyUI can the doctor look into the model folders.")
+    elif not lacks:
         section.add("ok", f"{manifest.id} can be used.")
     return section
 
@@ -199,14 +203,25 @@ def _installed(section: Section, manifest: EngineFacts, models: Mapping[str, Pat
     return whole
 
 
+def _where_to_get(manifest: EngineFacts) -> str:
+    if not manifest.downloads:
+        return f"Get one from {manifest.weights_source} and copy its folder into models/tts."
+    first = manifest.downloads[0]
+    return (
+        f'Choose "{first.name} (download)" or another in Load Speech Model, or get the files yourself '
+        f"from https://huggingface.co/{first.repo} and put them into models/tts/{first.name}."
+    )
+
+
 def _extras(section: Section, manifest: EngineFacts, failures: Mapping[str, str]) -> None:
     section.facts["extras"] = [
-        {"name": name, "for": purpose, "importable": not failures[name]} for name, purpose in manifest.extras
+        {"name": name, "for": purpose, "importable": not failures[name]} for name, purpose, _ in manifest.extras
     ]
-    for name, purpose in manifest.extras:
+    for name, purpose, install in manifest.extras:
         if failures[name]:
             what = f"The optional package {name} cannot be imported: {failures[name]}."
-            section.add("info", what, f"It is for {purpose}.", f"{python()} -m pip install --no-deps {name}")
+            command = f"{python()} -m pip install {install_arguments(name, install, failures[name])}"
+            section.add("info", what, f"It is for {purpose}.", command)
 
 
 def _is_importable(name: str) -> bool:

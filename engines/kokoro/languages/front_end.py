@@ -8,9 +8,10 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
+from ....mizuoto_runtime.doctor.packages import distribution_of, missing_module
 from ....mizuoto_runtime.errors import Unsupported
 from ....mizuoto_runtime.text.english import Phonemes
-from .table import Language
+from .table import Language, install_commands
 
 FrontEnd = Callable[[str], Phonemes]
 """Text -> phonemes, and what of the text has none."""
@@ -30,15 +31,23 @@ def front_end(language: Language) -> FrontEnd:
     """The front end of a language; its data loads with its first text.
 
     Raises:
-        Unsupported: It needs a package that is not installed.
+        Unsupported: It needs a package that is not installed, or that cannot be imported.
     """
     missing = [package for package in language.packages if find_spec(package) is None]
     if missing:
         raise Unsupported(
             f"Kokoro reads {language.name} with the optional package{'s' * (len(missing) > 1)} {', '.join(missing)}, "
-            f"missing here: run `pip install {language.install}` and restart, or choose another language or voice."
+            f"missing here: run {install_commands(missing)} and restart, or choose another language or voice."
         )
-    loaded: FrontEnd = import_module(f".{language.front_end}", __package__).load(language)
+    try:
+        loaded: FrontEnd = import_module(f".{language.front_end}", __package__).load(language)
+    except (ImportError, AttributeError) as error:  # the latter with phonemizer where its fork is needed
+        lacking = [missing] if (missing := missing_module(str(error))) else []
+        raise Unsupported(
+            f"Kokoro cannot read {language.name}: {' or '.join(language.packages)} does not work here ({error}): "
+            f"run {install_commands([*language.packages, *map(distribution_of, lacking)])} and restart, "
+            "or choose another language or voice."
+        ) from error
     return loaded
 
 

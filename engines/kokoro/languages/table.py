@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from ...base import Extra
 
 AUTO = "auto"
 
@@ -17,7 +20,6 @@ class Language:
         name: In English; what users choose.
         front_end: Module in this package whose function `load` gives its front end.
         packages: Import names of the optional packages that its front end needs.
-        install: What pip calls them.
     """
 
     letter: str
@@ -25,10 +27,18 @@ class Language:
     name: str
     front_end: str
     packages: tuple[str, ...] = ()
-    install: str = ""
 
 
-_ESPEAK = ("espeak", ("misaki", "phonemizer", "espeakng_loader"), "misaki phonemizer-fork espeakng-loader")
+_ESPEAK = ("espeak", ("misaki", "phonemizer", "espeakng_loader"))
+_INSTALL = {
+    # Its newest release keeps Python 3.13 out, where pip would take an old one that brings no espeak-ng. The part that
+    # speaks to espeak-ng runs there, and needs only the other two.
+    "misaki": "--no-deps --ignore-requires-python misaki",
+    # With what they depend on, of which nothing is torch and all goes beside the packages that ComfyUI has.
+    "phonemizer": "phonemizer-fork",
+    "pyopenjtalk": "pyopenjtalk-plus",
+    "espeakng_loader": "espeakng-loader",
+}
 LANGUAGES = (
     Language("a", "en-US", "American English", "english"),
     Language("b", "en-GB", "British English", "english"),
@@ -36,9 +46,9 @@ LANGUAGES = (
     Language("f", "fr", "French", *_ESPEAK),
     Language("h", "hi", "Hindi", "hindi"),
     Language("i", "it", "Italian", *_ESPEAK),
-    Language("j", "ja", "Japanese", "japanese", ("pyopenjtalk",), "pyopenjtalk-plus"),
+    Language("j", "ja", "Japanese", "japanese", ("pyopenjtalk",)),
     Language("p", "pt-BR", "Brazilian Portuguese", *_ESPEAK),
-    Language("z", "zh", "Mandarin Chinese", "mandarin", ("jieba", "pypinyin"), "jieba pypinyin"),
+    Language("z", "zh", "Mandarin Chinese", "mandarin", ("jieba", "pypinyin")),
 )
 
 
@@ -53,10 +63,22 @@ def language_of(voice: str, chosen: str = AUTO) -> Language:
     return next((language for language in LANGUAGES if is_named and voice.startswith(language.letter)), LANGUAGES[0])
 
 
-def optional_packages() -> tuple[tuple[str, str], ...]:
-    """(import name, what it is for) of the packages of all front ends."""
+def install_commands(packages: Iterable[str]) -> str:
+    """How to get `packages`, by their import names, as the middle of a sentence."""
+    wanted = [_INSTALL.get(package, package) for package in packages]
+    plain = " ".join(each for each in wanted if not each.startswith("-"))
+    lines = [*([plain] if plain else []), *(each for each in wanted if each.startswith("-"))]
+    return " and ".join(f"`pip install {line}`" for line in lines)
+
+
+def optional_packages() -> tuple[Extra, ...]:
+    """The packages of all front ends."""
     names = dict.fromkeys(package for language in LANGUAGES for package in language.packages)
     return tuple(
-        (name, f"reading {', '.join(language.name for language in LANGUAGES if name in language.packages)}")
+        Extra(
+            name,
+            f"reading {', '.join(language.name for language in LANGUAGES if name in language.packages)}",
+            _INSTALL.get(name, ""),
+        )
         for name in names
     )

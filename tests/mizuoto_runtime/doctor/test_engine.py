@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 from mizuoto import engines
+from mizuoto.engines.base import Download, Extra
 from mizuoto.mizuoto_runtime.doctor import engine
 from mizuoto.mizuoto_runtime.doctor.engine import checkpoint_problem, engine_section, import_failures
 from mizuoto.tests.mizuoto_runtime.doctor.conftest import nvidia
@@ -49,8 +50,9 @@ def test_a_missing_checkpoint(tmp_path):
 def test_an_engine_whose_checkpoints_the_user_brings(tmp_path):
     bring = replace(HIBARI, built_in=None, weights_source="its publisher")
     outside, without = examine(bring, None), examine(bring, {})
-    assert outside.facts["usable"] and outside.facts["models"] is None
-    assert outside.findings[0].what == "Only inside ComfyUI can the doctor tell whether hibari has a checkpoint."
+    assert outside.facts["usable"] is None and outside.facts["models"] is None
+    (finding,) = outside.findings
+    assert finding.what == "hibari can run here; whether it has a checkpoint is not known."
     assert without.facts["lacks"] == ["a checkpoint"] and "its publisher" in without.findings[0].fix
     whole = examine(bring, {"mine": HIBARI.built_in})
     assert whole.facts["usable"] and whole.facts["models"] == ["mine"]
@@ -59,15 +61,26 @@ def test_an_engine_whose_checkpoints_the_user_brings(tmp_path):
     assert not damaged.facts["usable"] and 'Model "mine" is damaged' in damaged.findings[0].what
 
 
+def test_a_checkpoint_that_can_be_downloaded_is_named_with_its_repository():
+    download = Download("Some-1B", "owner/Some-1B", 1)
+    (finding,) = examine(replace(HIBARI, built_in=None, downloads=(download,)), {}).findings
+    assert finding.fix == (
+        'Choose "Some-1B (download)" or another in Load Speech Model, or get the files yourself '
+        "from https://huggingface.co/owner/Some-1B and put them into models/tts/Some-1B."
+    )
+
+
 def test_missing_packages_are_what_it_lacks(monkeypatch):
     monkeypatch.setattr(engine, "_is_importable", lambda name: name != "torch")
+    outside = examine(replace(HIBARI, built_in=None))
+    assert outside.facts["usable"] is False and "cannot run here" in outside.findings[0].what
     section = examine(HIBARI)
     assert not section.facts["usable"] and section.facts["lacks"] == ["torch"]
     assert not any(finding.level == "ok" for finding in section.findings)
 
 
 def test_optional_packages():
-    wants = replace(HIBARI, extras=(("fugashi", "Japanese"), ("jieba", "Chinese")))
+    wants = replace(HIBARI, extras=(Extra("fugashi", "Japanese"), Extra("jieba", "Chinese")))
     section = examine(wants, failures=lambda names: {"fugashi": "", "jieba": "it is not installed"})
     assert section.facts["extras"] == [
         {"name": "fugashi", "for": "Japanese", "importable": True},
@@ -75,6 +88,7 @@ def test_optional_packages():
     ]
     (finding,) = [finding for finding in section.findings if finding.level == "info"]
     assert "jieba cannot be imported: it is not installed" in finding.what and finding.why == "It is for Chinese."
+    assert finding.fix.endswith(" -m pip install --no-deps jieba")
     assert section.facts["usable"], "an optional package is no condition"
 
 

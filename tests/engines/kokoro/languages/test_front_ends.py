@@ -6,7 +6,7 @@ import pytest
 from mizuoto.engines.kokoro.languages import front_end as front_ends
 from mizuoto.engines.kokoro.languages import hindi, japanese, mandarin, spanish
 from mizuoto.engines.kokoro.languages.front_end import by_words, front_end, tidy
-from mizuoto.engines.kokoro.languages.table import LANGUAGES
+from mizuoto.engines.kokoro.languages.table import LANGUAGES, install_commands
 from mizuoto.mizuoto_runtime.errors import Unsupported
 from mizuoto.tests.engines.kokoro.tiny import VOCAB
 
@@ -27,7 +27,32 @@ def test_what_is_missing_names_itself(monkeypatch, tag):
     with pytest.raises(Unsupported) as caught:
         front_end(language)
     assert f"Kokoro reads {language.name} with the optional package" in str(caught.value)
-    assert f"`pip install {language.install}`" in str(caught.value)
+    assert f"run {install_commands(language.packages)} and restart" in str(caught.value)
+
+
+def test_commands_name_what_pip_calls_the_packages():
+    assert install_commands(["jieba", "pypinyin"]) == "`pip install jieba pypinyin`"
+    assert install_commands(BY_TAG["fr"].packages) == (
+        "`pip install phonemizer-fork espeakng-loader` and `pip install --no-deps --ignore-requires-python misaki`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "command"),
+    [
+        (ModuleNotFoundError("No module named 'dlinfo'"), "`pip install phonemizer-fork espeakng-loader dlinfo`"),
+        (AttributeError("EspeakWrapper has no attribute 'set_data_path'"), "`pip install phonemizer-fork "),
+    ],
+)
+def test_what_is_there_but_does_not_work_says_how_to_mend_it(monkeypatch, error, command):
+    def load(_language):
+        raise error
+
+    monkeypatch.setattr(front_ends, "find_spec", lambda name: name)
+    monkeypatch.setattr(importlib.import_module(f"{front_ends.__package__}.espeak"), "load", load)
+    with pytest.raises(Unsupported, match="Kokoro cannot read French") as caught:
+        front_end(BY_TAG["fr"])
+    assert command in str(caught.value) and str(error) in str(caught.value)
 
 
 def test_punctuation_stays_and_what_has_no_sound_is_reported():
