@@ -42,11 +42,11 @@ def front_end(language: Language) -> FrontEnd:
     try:
         loaded: FrontEnd = import_module(f".{language.front_end}", __package__).load(language)
     except (ImportError, AttributeError) as error:  # the latter with phonemizer where its fork is needed
-        lacking = [missing] if (missing := missing_module(str(error))) else []
+        module = missing_module(str(error))
+        wanted = [*language.packages, *([distribution_of(module)] if module else [])]
         raise Unsupported(
             f"Kokoro cannot read {language.name}: {' or '.join(language.packages)} does not work here ({error}): "
-            f"run {install_commands([*language.packages, *map(distribution_of, lacking)])} and restart, "
-            "or choose another language or voice."
+            f"run {install_commands(wanted)} and restart, or choose another language or voice."
         ) from error
     return loaded
 

@@ -32,8 +32,8 @@ class Language:
 _ESPEAK = ("espeak", ("misaki", "phonemizer", "espeakng_loader"))
 _INSTALL = {
     # Its newest release keeps Python 3.13 out, where pip would take an old one that brings no espeak-ng. The part that
-    # speaks to espeak-ng runs there, and needs only the other two.
-    "misaki": "--no-deps --ignore-requires-python misaki",
+    # speaks to espeak-ng runs there, and needs only the other two; without addict pip complains.
+    "misaki": "--no-deps --ignore-requires-python misaki addict",
     # With what they depend on, of which nothing is torch and all goes beside the packages that ComfyUI has.
     "phonemizer": "phonemizer-fork",
     "pyopenjtalk": "pyopenjtalk-plus",
