@@ -96,6 +96,7 @@ function tooltipOf(row, description) {
     row.variable ? "" : say("settings.whenUnconnected"),
     row.changes_results ? say("settings.changesResults") : say("settings.keepsResults"),
     row.at_start ? say("settings.atStart") : "",
+    row.low !== null && row.high !== null ? say("settings.range", { low: row.low, high: row.high }) : "",
     say("settings.default", { value: fallback }),
     row.source === "environment" ? say("settings.fixed", { variable: row.variable }) : "",
     row.source !== "environment" && row.variable ? say("settings.variable", { variable: row.variable }) : "",
