@@ -90,7 +90,7 @@ def speak_at(
         shifted = [_moved(take, -start / sample_rate, length) for take in takes]
         spoken.append(_Spoken(cue, waveform, shifted))
         if ctx.on_segment is not None:
-            ctx.on_segment(_newest(spoken, len(cues), sample_rate))
+            ctx.on_segment(_newest(spoken, len(cues), fit.policy, sample_rate))
         ctx.progress((index + 1) / len(cues), f"cue {index + 1} of {len(cues)}")
     starts = _starts(spoken, fit.policy, sample_rate, ctx)
     end_s = max(cue.end for cue in cues)
@@ -100,11 +100,12 @@ def speak_at(
     return _mixed(spoken, starts, sample_rate, end_s)
 
 
-def _newest(spoken: Sequence[_Spoken], total: int, sample_rate: int) -> SpokenSegment:
+def _newest(spoken: Sequence[_Spoken], total: int, policy: str, sample_rate: int) -> SpokenSegment:
     _, waveform, takes = spoken[-1]
+    start = _places(spoken, policy, sample_rate)[-1] / sample_rate
     seconds = sum(of.waveform.shape[-1] for of in spoken) / sample_rate
     text, speaker = " ".join(take.text for take in takes), takes[0].speaker
-    return SpokenSegment(len(spoken), total, Audio(waveform, sample_rate), text, speaker, seconds)
+    return SpokenSegment(len(spoken), total, Audio(waveform, sample_rate), text, speaker, seconds, start)
 
 
 def _room(cues: Sequence[TimedText], index: int) -> float:
@@ -129,16 +130,10 @@ def _fitted(cue: TimedText, room: float, seed: int, fastest: float, speak: Speak
 
 
 def _starts(spoken: Sequence[_Spoken], policy: str, sample_rate: int, ctx: RequestContext) -> list[int]:
-    """The first sample of each cue's speech."""
-    starts: list[int] = []
-    late, free = [], 0
-    for index, (cue, waveform, _) in enumerate(spoken):
-        start = round(cue.start * sample_rate)
-        if start < free and policy != OVERLAP:
-            late.append(index)
-            start = free
-        starts.append(start)
-        free = max(free, start + waveform.shape[-1])
+    """The same as `_places`, with what is to be said of speech that begins late."""
+    starts = _places(spoken, policy, sample_rate)
+    wanted = [round(of.cue.start * sample_rate) for of in spoken]
+    late = [index for index, start in enumerate(starts) if start > wanted[index]]
     if late and policy == STRICT:
         raise InvalidRequest(_too_long(spoken[late[0] - 1].cue, "when the next one begins"))
     if late:
@@ -147,6 +142,16 @@ def _starts(spoken: Sequence[_Spoken], policy: str, sample_rate: int, ctx: Reque
             "Began late, since the speech before was too long:",
             (f"cue {spoken[i].cue.number}" for i in late),
         )
+    return starts
+
+
+def _places(spoken: Sequence[_Spoken], policy: str, sample_rate: int) -> list[int]:
+    """The first sample of each cue's speech."""
+    starts, free = [], 0
+    for cue, waveform, _ in spoken:
+        wanted = round(cue.start * sample_rate)
+        starts.append(wanted if policy == OVERLAP else max(wanted, free))
+        free = max(free, starts[-1] + waveform.shape[-1])
     return starts
 
 

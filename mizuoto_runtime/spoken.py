@@ -19,6 +19,7 @@ class SpokenSegment:
         text: What is said.
         speaker: By whom; "" for the narrator.
         seconds: Of speech so far.
+        start: Where it sounds in the recording, in seconds; None where that is right behind the segments before.
     """
 
     number: int
@@ -27,3 +28,4 @@ class SpokenSegment:
     text: str
     speaker: str
     seconds: float
+    start: float | None = None

@@ -62,6 +62,7 @@ class _Preview:
             "text": segment.text,
             "speaker": segment.speaker,
             "total_seconds": round(segment.seconds, 4),
+            "start": None if segment.start is None else round(segment.start, 4),
             **sound,
         }
         self.told.append(message)

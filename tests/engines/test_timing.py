@@ -130,6 +130,16 @@ def test_cues_at_the_same_time_and_without_length():
     assert audio.seconds == 3.0
 
 
+@pytest.mark.parametrize("policy", [SHIFT, OVERLAP])
+def test_a_cue_is_told_with_the_time_at_which_it_will_sound(policy):
+    told = []
+    ctx = Runtime(Settings()).context(5, on_segment=told.append)
+    _, takes = speak_at(cues(*LONG), Fit(policy, speeds=False), Reader(), SPEED, ctx)
+    assert (
+        [segment.start for segment in told] == [take.start for take in takes] == [0.0, 1.5 if policy == SHIFT else 1.0]
+    )
+
+
 def test_a_sum_of_voices_is_not_clipped():
     audio, *_ = spoken(cues(*((0.0, 1.0, "aaaa") for _ in range(30))), Fit(OVERLAP))
     assert audio.waveform.abs().max() <= 1.0
@@ -156,6 +166,7 @@ def test_every_cue_is_told_once_as_it_is_in_the_recording():
     audio, takes = speak_at(found, Fit(), Reader(), SPEED, ctx)
     assert [(segment.number, segment.total, segment.text) for segment in told] == [(1, 2, "a" * 20), (2, 2, "b" * 5)]
     for segment, take in zip(told, takes, strict=True):
+        assert segment.start == take.start
         start = round(take.start * RATE)
         samples = segment.audio.waveform
         assert torch.equal(samples, audio.waveform[:, start : start + samples.shape[1]])

@@ -73,6 +73,8 @@ def test_speakers_and_cues_are_told_once(comfy):
     assert [told["text"] for told in of_script] == ["Good morning.", "How are you?"]
     assert of_script[1]["seconds"] > 1.0  # with the pause before it
     assert [told["text"] for told in of_cues] == ["Much too short for its text.", "Two."]
+    assert [told["start"] for told in of_cues] == [0.0, 9.0]
+    assert {told["start"] for told in of_script} == {None}
     second = samples(comfy, of_cues[1]).astype(int)
     whole = sound(comfy, run).astype(int)[9 * RATE :][: second.size]
     assert np.abs(whole - second).max() <= 1

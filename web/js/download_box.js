@@ -95,7 +95,11 @@ export class DownloadBox {
     this.running.className = "running";
     const buttons = element("div", this.start, this.pause, this.cancel);
     buttons.className = "mizuoto-bar";
-    this.element.append(this.facts, this.running, this.error, buttons);
+    const told = element("div", this.facts, this.running, this.error);
+    told.className = "told";
+    told.tabIndex = 0; // in focus it scrolls, by keyboard and by wheel
+    told.role = "group";
+    this.element.append(told, buttons);
   }
 
   /** @param {Action} action */

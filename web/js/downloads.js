@@ -13,7 +13,7 @@ import { ask } from "./server.js";
 
 const NODE = "MizuotoLoadModel";
 const HEIGHT = 172;
-const WIDTH = 320;
+const WIDTH = 300;
 
 /** @type {Promise<void> | undefined}  Of the first list, which is fetched when it is needed. */
 let loading;

@@ -6,6 +6,7 @@ import { ModelList } from "./panel_models.js";
 import { element, legend, textButton, write } from "./panel_parts.js";
 import { Timeline } from "./panel_timeline.js";
 import { ask } from "./server.js";
+import { needStyle } from "./style.js";
 import { loadWords, say } from "./words.js";
 
 /**
@@ -32,6 +33,7 @@ function devicesOf({ devices, vram_mode }) {
 class Panel {
   /** @param {HTMLElement} container */
   constructor(container) {
+    needStyle("panel");
     this.hasNews = false; // told by the server since it was last asked
     this.isOpen = true;
     this.isRunning = false;
@@ -46,11 +48,8 @@ class Panel {
     this.heading = element("h2", "", say("panel.title"));
     this.heading.tabIndex = -1;
     const head = element("div", "line", this.heading, this.releaseAll);
-    const style = element("link");
-    style.rel = "stylesheet";
-    style.href = new URL("../css/panel.css", import.meta.url).href;
     const { devices, status, models, timeline } = this;
-    const parts = [style, head, devices, status, this.legend, models.element, timeline.element];
+    const parts = [head, devices, status, this.legend, models.element, timeline.element];
     this.element = element("div", "mizuoto-panel", ...parts);
     this.showWhetherEmpty(true);
     container.replaceChildren(this.element);
@@ -153,7 +152,7 @@ app.registerExtension({
       id: "mizuoto.memory",
       title: say("panel.title"),
       tooltip: say("panel.tooltip"),
-      label: say("panel.label"),
+      label: say("panel.title"),
       icon: "pi pi-microchip",
       type: "custom",
       render(container) {

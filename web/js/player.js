@@ -7,6 +7,7 @@ import { say } from "./words.js";
  * @typedef {object} Passage  Its text is anybody's.
  * @property {string} text
  * @property {number} start  Seconds from the beginning of its sound.
+ * @property {number} [shown]  The time to show of it, in seconds, where that is not its place among the sounds.
  *
  * @typedef {object} Sound
  * @property {string} [url]  None where it can be seen only.
@@ -95,7 +96,7 @@ export class Player {
     const start = this.seconds;
     this.tracks.push({ url, seconds, peaks, start });
     this.bar.hidden = false;
-    for (const { text, start: offset } of passages) this.addRow(text, start + offset);
+    for (const { text, start: offset, shown } of passages) this.addRow(text, start + offset, shown);
     this.waveform.draw(this.tracks, this.rows.map((row) => row.start).filter(Boolean));
     if (this.isWaiting) this.playFrom(start);
     this.show();
@@ -120,13 +121,14 @@ export class Player {
   /**
    * @param {string} text
    * @param {number} start
+   * @param {number} [shown]
    */
-  addRow(text, start) {
+  addRow(text, start, shown = start) {
     const row = document.createElement("li");
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = clock(start);
-    button.ariaLabel = say("player.playFrom", { time: clock(start), text });
+    button.textContent = clock(shown);
+    button.ariaLabel = say("player.playFrom", { time: clock(shown), text });
     const words = document.createElement("span");
     words.textContent = text;
     row.append(button, words);

@@ -1,7 +1,7 @@
 // Plays the finished segments of a node's speech, in the node, while the rest is made.
 import { api } from "../../../scripts/api.js";
 import { app } from "../../../scripts/app.js";
-import { addBox } from "./box.js";
+import { addBox, addRoom, fixHeight } from "./box.js";
 import { nodeOf } from "./nodes.js";
 import { outputHooks } from "./outputs.js";
 import { Player } from "./player.js";
@@ -20,11 +20,15 @@ import { loadWords } from "./words.js";
  * @property {number} seconds  Of the file.
  * @property {number[]} peaks
  * @property {number} total_seconds  Of speech so far.
+ * @property {number | null} start  Its time in the finished sound, in seconds, where that is not right behind the rest.
  * @property {import("./sounds.js").File} file
  */
 
 const NODES = ["MizuotoSpeak", "MizuotoSpeakScript", "MizuotoSpeakSubtitles", "MizuotoCodecDecoder"];
+const TEXTS = ["text", "script", "subtitles"];
 const HEIGHT = 150;
+const LINE = "$$node-text-preview"; // in which the page shows how far a node is
+const LINE_HEIGHT = 58;
 
 /**
  * Which run a player plays, and how many of its segments it has.
@@ -33,10 +37,14 @@ const HEIGHT = 150;
  */
 const shown = new WeakMap();
 
+/** Those whose line has its room. @type {WeakSet<LGraphNode>} */
+const withLine = new WeakSet();
+
 /** @param {LGraphNode} node */
 function addPlayer(node) {
   const player = new Player();
-  addBox(node, player.element, { height: HEIGHT, grows: true, onRemoved: () => player.unload() });
+  const hasText = node.inputs.some(({ name }) => TEXTS.includes(name)); // which grows with the node
+  addBox(node, player.element, { height: HEIGHT, grows: !hasText, onRemoved: () => player.unload() });
   const entry = { player, promptId: "", count: 0 };
   shown.set(node, entry);
   return entry;
@@ -46,7 +54,7 @@ function addPlayer(node) {
  * @param {LGraphNode} node
  * @param {Segment} segment
  */
-function add(node, { prompt_id, number, text, speaker, seconds, peaks, file }) {
+function add(node, { prompt_id, number, text, speaker, seconds, peaks, file, start }) {
   const entry = shown.get(node) ?? addPlayer(node);
   if (entry.promptId !== prompt_id) {
     entry.player.clear();
@@ -55,7 +63,7 @@ function add(node, { prompt_id, number, text, speaker, seconds, peaks, file }) {
   if (number <= entry.count) return; // the node's output repeats what came while it ran
   entry.count = number;
   const said = speaker ? `${speaker}: ${text}` : text;
-  entry.player.add({ url: fileUrl(file), seconds, peaks, passages: [{ text: said, start: 0 }] });
+  entry.player.add({ url: fileUrl(file), seconds, peaks, passages: [{ text: said, start: 0, shown: start ?? undefined }] });
 }
 
 /**
@@ -78,15 +86,24 @@ function onExecuting(event) {
 }
 
 /** @param {Event} event */
+async function onProgressText(event) {
+  const node = speaking(String(/** @type {CustomEvent<{nodeId: string | number}>} */ (event).detail.nodeId));
+  if (!node || withLine.has(node)) return;
+  await null; // by then the page has added the line
+  const line = node.widgets?.find((widget) => widget.name === LINE);
+  if (!line || withLine.has(node)) return;
+  withLine.add(node);
+  line.serialize = false; // older front ends save it as if it were the value of an input
+  fixHeight(line, LINE_HEIGHT);
+  addRoom(node, LINE_HEIGHT);
+}
+
+/** @param {Event} event */
 async function onSegment(event) {
   const segment = /** @type {CustomEvent<Segment>} */ (event).detail;
   await loadWords();
   const node = speaking(segment.node);
-  if (!node) return;
-  // Older front ends save the line that they show of the progress as if it were the value of an input.
-  const line = node.widgets?.find((widget) => widget.name === "$$node-text-preview");
-  if (line) line.serialize = false;
-  add(node, segment);
+  if (node) add(node, segment);
 }
 
 const hooks = outputHooks("mizuoto_speech", NODES, (node, runs) => {
@@ -100,6 +117,7 @@ app.registerExtension({
     hooks.setup();
     const events = /** @type {EventTarget} */ (api); // which takes any name
     events.addEventListener("executing", onExecuting);
+    events.addEventListener("progress_text", onProgressText);
     events.addEventListener("mizuoto.segment", onSegment);
   },
 });

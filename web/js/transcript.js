@@ -18,7 +18,7 @@ import { say } from "./words.js";
  */
 
 const HEIGHT = 200;
-const WIDTH = 380;
+const WIDTH = 300;
 
 /** @type {WeakMap<LGraphNode, Player>} */
 const players = new WeakMap();
