@@ -33,7 +33,8 @@ def test_what_is_missing_names_itself(monkeypatch, tag):
 def test_commands_name_what_pip_calls_the_packages():
     assert install_commands(["jieba", "pypinyin"]) == "`pip install jieba pypinyin`"
     assert install_commands(BY_TAG["fr"].packages) == (
-        "`pip install phonemizer-fork espeakng-loader` and `pip install --no-deps --ignore-requires-python misaki addict`"
+        "`pip install phonemizer-fork espeakng-loader` and "
+        "`pip install --no-deps --ignore-requires-python misaki addict`"
     )
 
 
