@@ -42,13 +42,25 @@ def wait_for_sound(page):
 
 
 def heights(page):
-    """Of Speak, as it would be saved and as it is."""
+    """Of Speak, as it would be saved, as it is, and as it has to be for all that it shows; and of its text."""
     find = "const node = app.graph.nodes.find(each => each.comfyClass === 'MizuotoSpeak')"
-    return page.evaluate(f"() => {{ {find}; return [node.serialize().size[1], node.size[1]] }}")
+    text = "node.widgets.find(each => each.name === 'text').element.offsetHeight"
+    sizes = f"[node.serialize().size[1], node.size[1], node.computeSize()[1], {text}]"
+    return page.evaluate(f"() => {{ {find}; return {sizes} }}")
+
+
+def make_higher(page):
+    page.evaluate(
+        "() => { const node = app.graph.nodes.find(each => each.comfyClass === 'MizuotoSpeak');"
+        "node.setSize([320, node.size[1] + 60]); node.setDirtyCanvas(true, true) }"
+    )
+    page.wait_for_timeout(200)  # drawn
 
 
 def test_speech_is_played_and_drawn_while_the_rest_is_made(page, page_host, shot):
     steps.load(page, load() | speak(f"{TEXT} {HOSTILE} " * 6) | node("save", "PreviewAudio", audio=["speak", 0]))
+    make_higher(page)
+    size, *_, text = heights(page)
     prompt_id = steps.queue(page)
     box = page.locator(BOX)
     box.locator("li").first.wait_for()
@@ -72,8 +84,11 @@ def test_speech_is_played_and_drawn_while_the_rest_is_made(page, page_host, shot
     shot("player dark")
     steps.set_theme(page, "light")
     shot("player light")
-    saved, shown = heights(page)
-    assert shown > saved + 100, "the player takes room in the saved node"
+    assert heights(page)[0] == size, "the player takes room in the saved node"
+    assert heights(page)[1] >= heights(page)[2]
+    assert heights(page)[3] == text, "the player takes room from the text"
+    steps.run(page, page_host)
+    assert heights(page)[0] == size, "it grows with each run"
 
 
 def test_a_recorded_voice_is_played_when_it_is_chosen(page, recording, shot):
