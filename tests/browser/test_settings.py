@@ -37,6 +37,8 @@ def test_a_change_outlives_a_restart_and_a_refusal_says_why(
     page, page_host, start_page_host, tmp_path, shot, complaints
 ):
     open_settings(page)
+    tooltip = "(id) => window.app.ui.settings.settingsParamLookup[id].tooltip"
+    assert "Range: 0.5 to 2. Default: 1." in page.evaluate(tooltip, "Mizuoto.hibari.speed")
     write(page, "hibari.speed", "1.5")
     wait_until_saved(page_host, "hibari.speed", 1.5)
     field(page, "compute.attention_strict").or_(page.locator("button[id='Mizuoto.compute.attention_strict']")).click()
