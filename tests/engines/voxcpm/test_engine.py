@@ -229,7 +229,7 @@ class TestAdapters:
             self.say(model, "link")
 
     def test_one_that_is_missing_names_those_there_are(self, model):
-        with pytest.raises(InvalidRequest, match=r'no adapter "ana"; it has anna\. Did you mean "anna"\?'):
+        with pytest.raises(InvalidRequest, match=r'no adapter "ana"; it has adapter, anna\. Did you mean "anna"\?'):
             self.say(model, "ana")
 
     def test_one_of_another_model_is_refused(self, model, tmp_path):

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 KINDS = ("0.5B", "1.5", "2")
 HEAD_DIM = 16
-ADAPTER = "an adapter"  # in every checkpoint; "auto" passes it over
+ADAPTER = "adapter"  # in every checkpoint; "auto" passes it over
 REQUEST = {
     "options": {"steps": 2, "max_seconds": 0.33, "attempts": 2, "at_limit": "warn"},  # two patches
     "further": ({"lora": ADAPTER},),
