@@ -1,5 +1,6 @@
 // What a person sees of a model that is not on this computer: what it is, a button that fetches it, and how far that is.
 import { ask } from "./server.js";
+import { bytes, MB } from "./units.js";
 import { say } from "./words.js";
 
 /**
@@ -28,14 +29,6 @@ import { say } from "./words.js";
  *
  * @typedef {"start" | "pause" | "cancel"} Action
  */
-
-const GB = 1e9;
-const MB = 1e6;
-
-/** @param {number} count */
-export function bytes(count) {
-  return count >= GB ? `${(count / GB).toFixed(1)} GB` : `${(count / MB).toFixed(count >= 10 * MB ? 0 : 1)} MB`;
-}
 
 /**
  * @template {keyof HTMLElementTagNameMap} Name

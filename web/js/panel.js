@@ -1,12 +1,12 @@
 // A tab beside the canvas: which speech models are loaded, where their weights are and why, and what the last run did.
 import { api } from "../../../scripts/api.js";
 import { app } from "../../../scripts/app.js";
-import { bytes } from "./download_box.js";
 import { ModelList } from "./panel_models.js";
 import { element, legend, textButton, write } from "./panel_parts.js";
 import { Timeline } from "./panel_timeline.js";
 import { ask } from "./server.js";
 import { needStyle } from "./style.js";
+import { bytes } from "./units.js";
 import { loadWords, say } from "./words.js";
 
 /**

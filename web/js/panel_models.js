@@ -1,6 +1,6 @@
 // The loaded models in the memory panel: where the weights of each component are, and why.
-import { bytes } from "./download_box.js";
 import { element, textButton, timeOfDay, write } from "./panel_parts.js";
+import { bytes } from "./units.js";
 import { say } from "./words.js";
 
 /**

@@ -1,6 +1,6 @@
 // The last run as a picture: its phases as blocks over time, what was on each device as an area, streams and retries.
-import { bytes } from "./download_box.js";
 import { drawn, element, legend, seconds, timeOfDay, write } from "./panel_parts.js";
+import { bytes } from "./units.js";
 import { say } from "./words.js";
 
 /**

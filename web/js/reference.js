@@ -1,8 +1,7 @@
 // Plays the recording that a voice is made of, in Voice Prompt and Load Voice.
 import { app } from "../../../scripts/app.js";
-import { addBox } from "./box.js";
+import { nodePlayers } from "./node_player.js";
 import { outputHooks } from "./outputs.js";
-import { Player } from "./player.js";
 import { ask } from "./server.js";
 import { fileUrl, recordingUrl } from "./sounds.js";
 import { say } from "./words.js";
@@ -20,21 +19,10 @@ import { say } from "./words.js";
 const HEIGHT = 100;
 const NONE_YET = "(none saved yet)"; // what Load Voice offers while the library is empty
 
-/** @type {WeakMap<LGraphNode, Player>} */
-const players = new WeakMap();
-
-/** @param {LGraphNode} node */
-function playerOf(node) {
-  const player = players.get(node) ?? new Player();
-  const onRemoved = () => player.unload();
-  if (!players.has(node)) addBox(node, player.element, { height: HEIGHT, grows: true, onRemoved });
-  players.set(node, player);
-  player.clear();
-  return player;
-}
+const playerOf = nodePlayers({ height: HEIGHT });
 
 /**
- * @param {Player} player
+ * @param {import("./player.js").Player} player
  * @param {Reference} reference
  * @param {string | undefined} url
  */

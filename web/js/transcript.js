@@ -1,15 +1,12 @@
 // Shows what Transcribe heard: passages with their times, and the sound from where one is chosen.
 import { app } from "../../../scripts/app.js";
-import { addBox } from "./box.js";
 import { copyButton } from "./buttons.js";
+import { nodePlayers } from "./node_player.js";
 import { outputHooks } from "./outputs.js";
-import { Player } from "./player.js";
 import { fileUrl } from "./sounds.js";
 import { say } from "./words.js";
 
 /**
- * @typedef {import("./nodes.js").LGraphNode} LGraphNode
- *
  * @typedef {object} Heard
  * @property {import("./player.js").Passage[]} passages
  * @property {number} seconds
@@ -20,20 +17,9 @@ import { say } from "./words.js";
 const HEIGHT = 200;
 const WIDTH = 300;
 
-/** @type {WeakMap<LGraphNode, Player>} */
-const players = new WeakMap();
-
-/** @param {LGraphNode} node */
-function playerOf(node) {
-  const player = players.get(node) ?? new Player();
-  if (!players.has(node)) {
-    player.bar.append(copyButton(() => player.text));
-    addBox(node, player.element, { height: HEIGHT, width: WIDTH, grows: true, onRemoved: () => player.unload() });
-  }
-  players.set(node, player);
-  player.clear();
-  return player;
-}
+const playerOf = nodePlayers({ height: HEIGHT, width: WIDTH }, (player) => {
+  player.bar.append(copyButton(() => player.text));
+});
 
 /**
  * @param {Heard[]} found
