@@ -7,6 +7,7 @@ from mizuoto.tests.browser import steps
 from mizuoto.tests.host.conftest import PACKS
 from mizuoto.tests.host.conftest import ROOT as CHECKOUT
 from mizuoto.tests.host.graphs import node, show, spoken
+from playwright.sync_api import expect
 
 TAB = r".mizuoto\.memory-tab-button"
 PANEL = ".mizuoto-panel"
@@ -83,7 +84,7 @@ def test_what_streams_is_seen_and_released(page, page_host, asked, shot):
         shot(f"panel {theme}")
     page.evaluate(WIDEN)
     page.locator(f"{PANEL} summary").press("Enter")
-    assert page.locator(f"{PANEL} tbody tr").count() == 2
+    expect(page.locator(f"{PANEL} tbody tr")).to_have_count(2)  # which the page fills a moment after it is opened
     shot("panel wide")
     assert asked == ["runtime"], "one question, the rest is told"
     page.get_by_role("button", name="Release hibari (built-in)").press("Enter")
